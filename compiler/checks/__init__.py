@@ -1,0 +1,1 @@
+"""One module per rule; `compiler.rules` finds them by walking this package."""

@@ -1,0 +1,107 @@
+"""What is wrong, where it stands, and what to write instead.
+
+Every stage reports through `Finding`; nothing else is printed about a file. A finding names one
+place in an authored file, says why in `message` (with the value), and what to write in `help`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How much a finding weighs: errors fail a check, warnings do only under `--strict`."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst; reporters print in this order."""
+        return ("error", "warning", "notice").index(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of an authored file.
+
+    `path` is relative to the repository, with `/`. Lines and columns count from 1, columns in
+    code points, ends are exclusive. `line` is None only where the file as a whole is at fault.
+    """
+
+    path: str
+    line: int | None = None
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+
+    @property
+    def order(self) -> tuple[str, int, int]:
+        return (self.path, self.line or 0, self.column or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that explains the finding, with its own short note."""
+
+    place: Place
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text at `place` (a span within one file) by `text`."""
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One mistake, once.
+
+    `rule` is the kebab-case name of the rule's file under `compiler/checks/`, which also holds
+    its code and its page. `edits` is a fix that provably keeps the job the same, else empty.
+    """
+
+    rule: str
+    code: str
+    severity: Severity
+    message: str
+    place: Place
+    help: str = ""
+    related: tuple[Related, ...] = ()
+    edits: tuple[Edit, ...] = field(default=(), compare=False)
+
+    @property
+    def order(self) -> tuple[str, int, int, int, str, str]:
+        """By file and position, then by weight: the order of every printed list."""
+        path, line, column = self.place.order
+        return (path, line, column, self.severity.rank, self.code, self.message)
+
+    def with_severity(self, severity: Severity) -> Finding:
+        return replace(self, severity=severity)
+
+
+def arrange(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings without repeats, in the order in which they are printed."""
+    return sorted(set(findings), key=lambda finding: finding.order)
+
+
+class CompilerError(Exception):
+    """The user asked for something that cannot be done: one line on stderr, exit status 2."""
+
+    status = 2
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.help = help
+
+
+class Unavailable(CompilerError):
+    """Something outside that a verb needs is missing (kustomize, a cluster): exit status 1."""
+
+    status = 1

@@ -1,0 +1,83 @@
+"""`images/lock.yaml` and `images/<name>/image.yaml`: what an image is, and its digest."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+
+from compiler.declaration import Defaults
+from compiler.fields import (
+    Command,
+    Fields,
+    Flag,
+    Label,
+    RelativePath,
+    Text,
+    described,
+    matching,
+    one_of,
+)
+from compiler.names import DIGEST
+
+Digest = Annotated[
+    str,
+    PlainValidator(
+        matching(
+            DIGEST,
+            "a digest",
+            "write sha256: and 64 hex digits",
+            rule="bad-image-reference",
+        )
+    ),
+    WithJsonSchema({"type": "string", "pattern": f"^{DIGEST}$"}),
+]
+
+
+def _choice(*choices: str) -> Any:
+    return Annotated[
+        str,
+        PlainValidator(one_of(*choices)),
+        WithJsonSchema({"type": "string", "enum": list(choices)}),
+    ]
+
+
+class Locked(Fields):
+    """One image of the lock: a reference and the digest that it stood for."""
+
+    reference: Text = Field(description="Registry, name and tag, as it was pinned.")
+    digest: Digest = Field(description="What jobs run.")
+    source: Text | None = described(
+        "Hash of the tree of images/<name>/ that it was built from."
+    )
+    commit: Text | None = described("The commit that it was built from.")
+    example: Flag | None = described(
+        "No such image exists: the digest stands in an example."
+    )
+
+
+class Lock(Fields):
+    """The whole of `images/lock.yaml`."""
+
+    images: dict[Label, Locked] = Field(description="By the name that jobs use.")
+
+
+class Image(Fields):
+    """The whole of `images/<name>/image.yaml`: the contract between image and compiler."""
+
+    description: Text | None = described("What the image trains.")
+    entry: Command = Field(description="The command of a job that gives none.")
+    needs: list[_choice("accelerators", "checkpoint", "several-nodes")] | None = (
+        described("What a job of this image must have.")
+    )  # type: ignore[valid-type]
+    guard: _choice("native", "shell", "none") | None = described(
+        "Who keeps a finished run from training again: the image's own code, the compiler's shell wrapper (default), or nobody."
+    )  # type: ignore[valid-type]
+    torch: Text | None = described("The version of torch in the image.")
+    shell: Flag | None = described("Whether the image has a POSIX shell; default true.")
+    args_schema: RelativePath | None = described(
+        "JSON Schema of the image's arguments, relative to the repository."
+    )
+    defaults: Defaults | None = described(
+        "Values for every job of the image that does not set them."
+    )

@@ -1,0 +1,1 @@
+"""What the platform team writes: the models of `policy/`."""

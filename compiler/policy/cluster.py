@@ -1,0 +1,276 @@
+"""`policy/clusters/<cluster>.yaml`: what a cluster has, and what it costs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+
+from compiler.fields import (
+    AbsolutePath,
+    Count,
+    Cpu,
+    EnvName,
+    Fields,
+    Flag,
+    Label,
+    LabelValue,
+    Memory,
+    Price,
+    QualifiedName,
+    Shm,
+    Subdomain,
+    Text,
+    Whole,
+    described,
+    matching,
+    one_of,
+)
+
+
+def _choice(*choices: str) -> Any:
+    return Annotated[
+        str,
+        PlainValidator(one_of(*choices)),
+        WithJsonSchema({"type": "string", "enum": list(choices)}),
+    ]
+
+
+Version = Annotated[
+    str,
+    PlainValidator(
+        matching(
+            r"v?[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.-]+)?",
+            "a version",
+            "write a version such as 1.9.4",
+        )
+    ),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["1.9.4"]}),
+]
+AcceleratorName = Annotated[
+    str,
+    PlainValidator(
+        matching(
+            r"[A-Za-z][A-Za-z0-9._-]{0,62}",
+            "an accelerator's name",
+            "write a name such as H100 or A100-80GB",
+        )
+    ),
+    WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z][A-Za-z0-9._-]{0,62}$"}),
+]
+BackendName = _choice("pytorchjob", "job")
+Access = _choice("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+
+
+class Versions(Fields):
+    """What runs in the cluster; checks and back ends follow it."""
+
+    kubernetes: Version | None = described("The API server.")
+    training_operator: Version | None = described(
+        "Kubeflow's training operator, which runs PyTorchJobs."
+    )
+    trainer: Version | None = described("Kubeflow Trainer, which runs TrainJobs.")
+    kueue: Version | None = described("Kueue, which admits runs.")
+    argo_cd: Version | None = described("Argo CD, where it is the syncer.")
+    flux: Version | None = described(
+        "Flux's kustomize-controller, where it is the syncer."
+    )
+
+
+class Backends(Fields):
+    """Which kind of object runs what."""
+
+    single_node: BackendName = Field(description="For runs on one node.")  # type: ignore[valid-type]
+    multi_node: BackendName = Field(description="For runs on several nodes.")  # type: ignore[valid-type]
+
+
+class Node(Fields):
+    """What one node offers to pods."""
+
+    cpu: Cpu = Field(description="Allocatable cores.")
+    memory: Memory = Field(description="Allocatable memory.")
+    pods: Count | None = described("The most pods; Kubernetes' own default is 110.")
+    reserved_cpu: Cpu | None = described(
+        "Cores that system pods (daemon sets) request on every node."
+    )
+    reserved_memory: Memory | None = described(
+        "Memory that system pods request on every node."
+    )
+
+
+class PerAccelerator(Fields):
+    """What a job gets for each accelerator where it does not say."""
+
+    cpu: Cpu | None = described("Cores.")
+    memory: Memory | None = described("Memory.")
+    shm_size: Shm | None = described("Size of /dev/shm.")
+
+
+class MultiNode(Fields):
+    """What runs on several nodes get in addition: the cluster's fast network."""
+
+    env: dict[EnvName, Text] | None = described("Such as NCCL_IB_HCA.")
+    resources: dict[QualifiedName, Count] | None = described(
+        "Device resources per node, such as an RDMA device."
+    )
+    annotations: dict[QualifiedName, Text] | None = described(
+        "Pod annotations, such as a secondary network."
+    )
+    capabilities: list[Text] | None = described(
+        "Such as IPC_LOCK, for memory that RDMA registers."
+    )
+
+
+class Accelerator(Fields):
+    """A kind of accelerator of the cluster."""
+
+    resource: QualifiedName = Field(
+        description="The resource that pods request, such as nvidia.com/gpu.",
+        examples=["nvidia.com/gpu"],
+    )
+    per_node: Count = Field(description="How many a node has.")
+    nodes: Count = Field(description="How many such nodes there are.")
+    node: Node = Field(description="What one of these nodes offers.")
+    price: Price | None = described("Price of one for an hour.")
+    memory: Memory | None = described("Memory of one accelerator.")
+    flavor: Subdomain | None = described("The Kueue ResourceFlavor of these nodes.")
+    node_labels: dict[QualifiedName, LabelValue] | None = described(
+        "Labels of these nodes."
+    )
+    per_accelerator: PerAccelerator | None = described(
+        "Defaults of a job, for each accelerator it asks for."
+    )
+    env: dict[EnvName, Text] | None = described(
+        "Environment variables of every run on it."
+    )
+    multi_node: MultiNode | None = described(
+        "What runs on several nodes get in addition."
+    )
+    partial: Flag | None = described(
+        "Whether several nodes may each use fewer than all accelerators of a node."
+    )
+
+
+class CpuNodes(Fields):
+    """The nodes without accelerators."""
+
+    nodes: Count = Field(description="How many there are.")
+    node: Node = Field(description="What one of them offers.")
+    price: Price | None = described("Price of one core for an hour.")
+    flavor: Subdomain | None = described("The Kueue ResourceFlavor of these nodes.")
+    node_labels: dict[QualifiedName, LabelValue] | None = described(
+        "Labels of these nodes."
+    )
+
+
+class Queue(Fields):
+    """A queue that jobs name: a LocalQueue in each team's namespace over one ClusterQueue."""
+
+    cluster_queue: Subdomain = Field(description="The ClusterQueue behind it.")
+    accelerators: list[AcceleratorName] | None = described(
+        "The accelerators it covers; default: all of the cluster."
+    )
+    resources: list[QualifiedName] | None = described(
+        "Further resources that the ClusterQueue covers (RDMA devices and the like)."
+    )
+    cpu_only: Flag | None = described(
+        "Whether runs without accelerators may wait here; default true."
+    )
+
+
+class Claim(Fields):
+    """A PersistentVolumeClaim that jobs may mount, by name, in every team's namespace."""
+
+    access: Access = Field(description="The access mode of the volume.")  # type: ignore[valid-type]
+    read_only: Flag | None = described("Jobs may only read it.")
+    description: Text | None = described("What it holds.")
+
+
+class Registry(Fields):
+    """A registry (or a part of one) that images may come from."""
+
+    pull_secret: Subdomain | None = described(
+        "The Secret with its credentials, in every team's namespace."
+    )
+
+
+class Network(Fields):
+    """How the pods talk to one another."""
+
+    interface: Text | None = described(
+        "The interface between nodes, for NCCL and gloo.", examples=["eth0"]
+    )
+    interfaces: list[Text] | None = described(
+        "Every interface that a node has, where a job may name others."
+    )
+    istio: Flag | None = described(
+        "Whether the mesh injects sidecars; training pods then opt out."
+    )
+
+
+class Toleration(Fields):
+    """A taint that a placement tolerates."""
+
+    key: QualifiedName = Field(description="The taint's key.")
+    value: LabelValue | None = described("The taint's value; without it any value.")
+    effect: _choice("NoSchedule", "PreferNoSchedule", "NoExecute") | None = described(
+        "The taint's effect; without it every effect."
+    )  # type: ignore[valid-type]
+
+
+class Placement(Fields):
+    """Nodes that jobs may ask for by this name."""
+
+    description: Text | None = described("Which nodes these are.")
+    node_labels: dict[QualifiedName, LabelValue] | None = described(
+        "Labels that the nodes must have."
+    )
+    tolerations: list[Toleration] | None = described("Taints of the nodes.")
+
+
+class TopologyLevel(Fields):
+    """A level of the cluster's topology, such as a rack."""
+
+    label: QualifiedName = Field(description="The node label of the level.")
+
+
+class Cluster(Fields):
+    """One cluster."""
+
+    description: Text | None = described("Which cluster this is.")
+    versions: Versions | None = described("What runs in the cluster.")
+    backend: Backends = Field(description="Which kind of object runs what.")
+    admission: _choice("kueue", "ledger") | None = described(
+        "Who makes runs wait: kueue (default) or the ledger."
+    )  # type: ignore[valid-type]
+    currency: Text | None = described("The currency of prices.", examples=["USD"])
+    accelerators: dict[AcceleratorName, Accelerator] | None = described(
+        "The accelerators, by the name that jobs use."
+    )
+    cpu_nodes: CpuNodes | None = described("The nodes without accelerators.")
+    queues: dict[Subdomain, Queue] | None = described(
+        "The queues, by the name that jobs use."
+    )
+    priorities: dict[Subdomain, Whole] | None = described(
+        "The priority classes and their values."
+    )
+    claims: dict[Subdomain, Claim] | None = described("The claims that jobs may mount.")
+    registries: dict[Text, Registry] | None = described(
+        "The registries that images may come from, as host or host/path."
+    )
+    network: Network | None = described("How the pods talk to one another.")
+    placements: dict[Label, Placement] | None = described(
+        "Nodes that jobs may ask for by name."
+    )
+    topology: dict[Label, TopologyLevel] | None = described(
+        "The levels of the cluster's topology, by the name that jobs use."
+    )
+    init_image: Text | None = described(
+        "The image of the operator's own init container, for clusters without a public registry."
+    )
+    node_local_paths: list[AbsolutePath] | None = described(
+        "Host paths that `pod:` may mount."
+    )
+    pod_security: _choice("privileged", "baseline", "restricted") | None = described(
+        "The Pod Security level of the teams' namespaces."
+    )  # type: ignore[valid-type]
