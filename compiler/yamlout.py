@@ -29,10 +29,10 @@ _LONGEST_KEY: Final = 1024
 
 # Characters that are line breaks or errors to some reader when they stand as themselves (C0, DEL,
 # C1, U+2028, U+2029, U+FEFF, U+FFFE, U+FFFF), that cannot be told from others or from nothing in
-# review (no-break, zero-width and direction marks, tags), or that are no characters (surrogates).
+# review (odd spaces, zero-width and direction marks, tags), or that are no characters (surrogates).
 # The ranges are spelled out, as `str.isprintable` changes with the version of Python.
 _UNSEEN: Final = (
-    "\x7f-\xa0\xad\u061c\u180e\u200b-\u200f\u2028-\u202f\u205f-\u206f"
+    "\x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f"
     "\ud800-\udfff\ufeff\ufff0-\uffff\U000e0000-\U000e0fff"
 )
 _ESCAPED: Final = re.compile(f'["\\\\\x00-\x1f{_UNSEEN}]')
@@ -41,8 +41,13 @@ _ESCAPED: Final = re.compile(f'["\\\\\x00-\x1f{_UNSEEN}]')
 # text or the end of a line, tabs at the start of a line, empty lines at either end (which hooks
 # that trim files take away), and all that needs an escape.
 _UNFIT_FOR_BLOCK: Final = re.compile(
-    f"\\A[ \t\n]|\n\t|[ \t](?:\n|\\Z)|\n\n\\Z|[\x00-\x08\x0b-\x1f{_UNSEEN}]"
+    f"\\A[ \t\n]|\n\t|[ \t\u3000](?:\n|\\Z)|\n\n\\Z|[\x00-\x08\x0b-\x1f{_UNSEEN}]"
 )
+
+
+# No printing brings these through kustomize: it hands each object on as JSON, where they stand as
+# themselves, and reads that as YAML, which refuses them, or makes a space of U+0085.
+LOST_BY_KUSTOMIZE: Final = re.compile("[\x7f-\x9f\ufffe\uffff]")
 
 
 def dump(document: object) -> str:
@@ -80,7 +85,7 @@ def dump_all(documents: Iterable[object]) -> str:
 def _print_mapping(mapping: Any, lead: str, pad: str, lines: list[str]) -> None:
     """Append the lines of a mapping that is not empty: `lead` opens the first, `pad` the others."""
     for key, value in mapping.items():
-        kind = type(value)
+        kind = type(value)  # pyright: ignore[reportUnknownVariableType]
         if kind is str:
             lines.append(f"{lead}{_key(key)}: {_text(value, pad)}\n")
         elif kind is dict and value:
@@ -100,7 +105,7 @@ def _print_sequence(sequence: Any, lead: str, pad: str, lines: list[str]) -> Non
     """Append the lines of a list that is not empty: `lead` opens the first, `pad` the others."""
     deeper = pad + "  "
     for value in sequence:
-        kind = type(value)
+        kind = type(value)  # pyright: ignore[reportUnknownVariableType]
         if kind is str:
             lines.append(f"{lead}- {_text(value, pad)}\n")
         elif kind is dict and value:
@@ -121,14 +126,12 @@ def _key(key: object) -> str:
         return key
     quoted = _quote(key)
     if len(quoted.encode()) > _LONGEST_KEY:
-        raise ValueError(
-            f"a key is printed in at most {_LONGEST_KEY} bytes: {key[:40]!r}…"
-        )
+        raise ValueError(f"a key is printed in at most {_LONGEST_KEY} bytes: {key[:40]!r}…")
     return quoted
 
 
 def _text(text: str, pad: str) -> str:
-    """Return text that stands under `pad`: a literal block where that loses nothing, else quoted."""
+    """Return text that stands under `pad`: a literal block where that is safe, else quoted."""
     # Nearly all text is this: on ASCII, JSON's escapes are YAML's, and its encoder is written in C.
     if text.isascii() and "\n" not in text:
         return encode_basestring_ascii(text)
@@ -139,9 +142,7 @@ def _text(text: str, pad: str) -> str:
     else:
         style = "|-"
     # An empty line stays empty: spaces on it would be the trailing spaces that editors remove.
-    return "\n".join(
-        [style, *(f"{pad}  {line}" if line else "" for line in text.split("\n"))]
-    )
+    return "\n".join([style, *(f"{pad}  {line}" if line else "" for line in text.split("\n"))])
 
 
 def _quote(text: str) -> str:
@@ -169,9 +170,7 @@ def _plain(value: object) -> str:
         return "false"
     if type(value) is int:
         if not -(2**63) <= value < 2**63:
-            raise ValueError(
-                f"an integer of more than 64 bits is rounded by kubectl: {value:#x}"
-            )
+            raise ValueError(f"an integer of more than 64 bits is rounded by kubectl: {value:#x}")
         return str(value)
     if type(value) is dict:
         return "{}"
