@@ -1,0 +1,59 @@
+# The project's commands. `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv/bin
+COMPILER := $(VENV)/python -m compiler
+# As many test processes as the smallest machine that this is run on has cores.
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint golden docs tools e2e e2e-matrix bench lock
+
+help: ## List the targets
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+setup: ## Make .venv from requirements/dev.lock; does nothing when it is up to date
+	@$(PYTHON) tools/setup.py
+
+tools: setup ## Get the pinned kustomize, the oldest supported one, and actionlint
+	@$(VENV)/python tools/install.py kustomize kustomize-oldest actionlint
+
+demo: setup ## Check this repository, render a job, build all overlays into build/
+	@$(VENV)/python tools/install.py --if-missing kustomize
+	@sh tools/demo.sh $(COMPILER)
+
+test: setup tools ## Run all tests
+	@$(VENV)/python -m pytest -n $(JOBS) $(ARGS)
+
+lint: setup ## Check format, style, types, generated files and workflows
+	@$(VENV)/ruff format --check .
+	@$(VENV)/ruff check .
+	@$(VENV)/pyright
+	@$(COMPILER) schema --check
+	@$(VENV)/python -m compiler.docgen --check
+	@$(VENV)/zizmor --offline --quiet --no-progress .github/workflows
+	@if ls .cache/compiler/tools/actionlint-*/actionlint >/dev/null 2>&1; then \
+	  .cache/compiler/tools/actionlint-*/actionlint; \
+	else echo "lint: no actionlint here (make tools builds it with Go); left out"; fi
+
+golden: setup tools ## Write the golden files anew from what the compiler now does
+	@$(VENV)/python -m pytest --update-golden $(ARGS)
+
+docs: setup ## Write schemas/ and docs/rules/ anew
+	@$(COMPILER) schema
+	@$(VENV)/python -m compiler.docgen
+
+bench: setup tools ## Measure check and build against their floors
+	@$(VENV)/python benchmarks/run.py $(ARGS)
+
+# There are no tests against a control plane yet. The targets fail, so that nobody takes their
+# silence for a pass.
+e2e e2e-matrix: ## Test against a Kubernetes control plane (not in this version)
+	@echo "make $@: tests against a control plane are not part of this version" >&2; exit 1
+
+lock: setup ## Write requirements/*.lock anew; UPGRADE=--upgrade takes newer versions
+	@for lock in runtime dev; do \
+	  inputs=pyproject.toml; [ $$lock = runtime ] || inputs="pyproject.toml requirements/dev.in"; \
+	  $(VENV)/uv pip compile $$inputs --output-file requirements/$$lock.lock $(UPGRADE) \
+	    --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --no-emit-find-links --custom-compile-command "make lock" --quiet || exit 1; \
+	done
