@@ -58,27 +58,19 @@ class Source:
     @cached_property
     def lines(self) -> list[str]:
         """The lines without their ends; split only when somebody asks."""
-        return _LINE_END.split(self.text)
+        return split(self.text)
 
     def line_at(self, number: int) -> str:
         """The line with this number, counted from 1, or '' where the file has no such line."""
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
-    def place_at(self, start: int, end: int | None = None) -> Place:
-        """The place of a stretch of the text, given by offsets in code points."""
-        return _place(self.path, self.text, start, start + 1 if end is None else end)
 
-
-def decode(
-    path: str, data: bytes, limit: int = LIMIT
-) -> tuple[Source | None, list[Finding]]:
+def decode(path: str, data: bytes, limit: int = LIMIT) -> tuple[Source | None, list[Finding]]:
     """The source of a file's bytes, or None and the findings that say why there is none."""
     if len(data) > limit:
         return None, [_too_large(path, limit)]
     content = data[3:] if data.startswith(_BOM) else data
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff") or (
-        len(content) > 1 and 0 in content[:2]
-    ):
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff") or _mostly_zero(content):
         return None, [_wide(path)]
     try:
         text = content.decode()
@@ -95,6 +87,11 @@ def decode(
     return Source(path, text, hashlib.sha256(data).hexdigest()), []
 
 
+def split(text: str) -> list[str]:
+    """The lines of a text, without their ends; the last one is '' after a final line end."""
+    return _LINE_END.split(text)
+
+
 def name_of(character: str) -> str:
     """`U+202E RIGHT-TO-LEFT OVERRIDE`, or the number alone for characters without a name."""
     return f"U+{ord(character):04X} {unicodedata.name(character, '')}".rstrip()
@@ -106,6 +103,12 @@ def escape_of(character: str) -> str:
     if number < 0x100:
         return f"\\x{number:02x}"
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def quote(text: str, width: int = 40) -> str:
+    """Text of a file in backquotes for a message: one line, visible, at most `width` long."""
+    shown = text if len(text) <= width else text[: width - 1] + "…"
+    return f"`{''.join(c if c.isprintable() else escape_of(c) for c in shown)}`"
 
 
 def _place(path: str, text: str, start: int, end: int) -> Place:
@@ -135,10 +138,10 @@ def _faults(
     for match in shown:
         run = match.group()
         more = f", with {len(run) - 1} more right after it" if len(run) > 1 else ""
-        rule, message, help = describe(run[0], more)
+        rule, message, remedy = describe(run[0], more)
         if rest and match is shown[-1]:
             message += f" ({rest} more such places in this file are not listed)"
-        findings.append(finding(rule, _place(path, text, *match.span()), message, help))
+        findings.append(finding(rule, _place(path, text, *match.span()), message, remedy))
     return findings
 
 
@@ -147,8 +150,8 @@ def _control(character: str, more: str) -> tuple[str, str, str]:
         message = f"{name_of(character)}{more} ends a line for some YAML readers and not for others"
     else:
         message = f"the control character {name_of(character)}{more} is not allowed in a YAML file"
-    help = f'delete it, or write "{escape_of(character)}" inside double quotes where it is meant'
-    return "control-character", message, help
+    remedy = f'delete it, or write "{escape_of(character)}" inside double quotes where it is meant'
+    return "control-character", message, remedy
 
 
 def _invisible(character: str, more: str) -> tuple[str, str, str]:
@@ -157,23 +160,26 @@ def _invisible(character: str, more: str) -> tuple[str, str, str]:
     else:
         why = "cannot be seen"
     message = f"{name_of(character)}{more} {why}"
-    help = f'delete it, or write "{escape_of(character)}" inside double quotes where it is meant'
-    return "invisible-character", message, help
+    remedy = f'delete it, or write "{escape_of(character)}" inside double quotes where it is meant'
+    return "invisible-character", message, remedy
 
 
 def _too_large(path: str, limit: int) -> Finding:
-    message = (
-        f"the file has more than {limit:,} bytes, the most that is read of one file"
+    message = f"the file has more than {limit:,} bytes, the most that is read of one file"
+    remedy = (
+        "keep long scripts in a file of their own and name it under `files:`, or use fewer keys"
     )
-    help = "keep long scripts in a file of their own and name it under `files:`, or use fewer keys"
-    return finding("file-too-large", Place(path), message, help)
+    return finding("file-too-large", Place(path), message, remedy)
+
+
+def _mostly_zero(content: bytes) -> bool:
+    """Whether this is Latin text in UTF-16 or UTF-32 without a byte order mark."""
+    return content.count(0) * 3 >= len(content) > 1
 
 
 def _wide(path: str) -> Finding:
     message = "the file is written in UTF-16 or UTF-32, and only UTF-8 is read"
-    return finding(
-        "not-utf8", Place(path, 1, 1, 1, 2), message, "save the file as UTF-8"
-    )
+    return finding("not-utf8", Place(path, 1, 1, 1, 2), message, "save the file as UTF-8")
 
 
 def _not_utf8(path: str, content: bytes, error: UnicodeDecodeError) -> Finding:
