@@ -1,8 +1,7 @@
 """kustomize, the program: found, asked for its version, and run on folders.
 
-It is always a separate process, and only ever a tested kind: 5.4 or newer, on its own or inside
-kubectl. It runs without the network, without plugins and without the user's settings, so that a
-build depends on the files in its folder alone.
+It is always a separate process, 5.4 or newer, on its own or inside kubectl; what such a process
+may see and do is decided in `compiler.processes`.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from compiler.diagnostics import CompilerError, Unavailable
+from compiler.diagnostics import Unavailable
 from compiler.manifests import Unreadable, parse
+from compiler.processes import BuildFailed, Running, complaint, environment
 
 
 class Version(NamedTuple):
@@ -49,16 +49,6 @@ _VERSION = re.compile(r"(?<![\d.])v?(\d+)\.(\d+)\.(\d+)(?![\d.])")
 _KUBECTL_VERSION = re.compile(r"^Kustomize Version: (.*)$", re.MULTILINE)
 
 
-class BuildFailed(CompilerError):
-    """kustomize refused a folder: the message is its own, with paths relative to that folder."""
-
-    status = 1
-
-    def __init__(self, directory: Path, message: str) -> None:
-        super().__init__(message)
-        self.directory = directory
-
-
 @dataclass(frozen=True, slots=True)
 class Kustomize:
     """A kustomize that can be used: the words that start it, and its version."""
@@ -78,8 +68,8 @@ class Kustomize:
         Raises BuildFailed where kustomize refuses the folder, and Unavailable where it cannot be
         started or does not end within `BUILD_SECONDS`.
         """
-        with _Running() as running:
-            return self._objects(directory, running.run(self, directory))
+        with Running() as running:
+            return self._objects(directory, self._text(running, directory))
 
     def build_many(
         self, directories: Sequence[Path], processes: int
@@ -90,13 +80,13 @@ class Kustomize:
         taken. The first failure is raised as by `build`, in its turn; it, and a caller who stops
         early, end the programs still running.
         """
-        with _Running() as running, ThreadPoolExecutor(max(processes, 1)) as pool:
+        with Running() as running, ThreadPoolExecutor(max(processes, 1)) as pool:
             waiting: deque[tuple[Path, Future[str]]] = deque()
             rest = iter(directories)
             try:
                 while True:
                     while len(waiting) <= processes and (directory := next(rest, None)):
-                        waiting.append((directory, pool.submit(running.run, self, directory)))
+                        waiting.append((directory, pool.submit(self._text, running, directory)))
                     if not waiting:
                         return
                     directory, text = waiting.popleft()
@@ -105,6 +95,11 @@ class Kustomize:
                 for _, text in waiting:
                     text.cancel()
                 running.stop()
+
+    def _text(self, running: Running, directory: Path) -> str:
+        words = [*self.command, "build"] if len(self.command) == 1 else [*self.command]
+        words += ["--load-restrictor", "LoadRestrictionsRootOnly", "."]
+        return running.run(words, self.name, directory, BUILD_SECONDS)
 
     def _objects(self, directory: Path, text: str) -> list[dict[str, Any]]:
         try:
@@ -246,7 +241,7 @@ def _ask(path: str) -> Version | str:
     try:
         done = subprocess.run(
             [path, *words],
-            env=_environment(),
+            env=environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PROBE_SECONDS,
@@ -258,8 +253,8 @@ def _ask(path: str) -> Version | str:
         return f"cannot be started ({error.strerror})"
     output = done.stdout.decode(errors="replace")
     if done.returncode:
-        complaint = _last_line(done.stderr) or "nothing"
-        return f"`{' '.join(words)}` failed with status {done.returncode} and said {complaint}"
+        said = complaint(done.stderr)[:200] or "nothing"
+        return f"`{' '.join(words)}` failed with status {done.returncode} and said {said}"
     if kubectl:
         line = _KUBECTL_VERSION.search(output)
         if line is None:
@@ -291,101 +286,3 @@ def _on_path(program: str) -> Iterator[str]:
     for folder in os.get_exec_path():
         if folder and (path := shutil.which(program, path=folder)):
             yield os.path.abspath(path)  # noqa: PTH100 (a link keeps its own name)
-
-
-def _environment() -> dict[str, str]:
-    """What kustomize sees of the caller's environment: enough to start, nothing to steer it.
-
-    No home and no XDG folders, so no plugins and no `kuberc`; git and proxies that lead nowhere,
-    so that a remote resource fails instead of being fetched. It lives for a second and frees
-    nothing, which makes it about a third faster (GOGC).
-    """
-    kept = ("PATH", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH")
-    nowhere = "http://127.0.0.1:9"
-    return {name: os.environ[name] for name in kept if name in os.environ} | {
-        "GOGC": "off",
-        "KUBERC": "off",
-        "LC_ALL": "C.UTF-8",
-        "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_TERMINAL_PROMPT": "0",
-        "HTTP_PROXY": nowhere,
-        "HTTPS_PROXY": nowhere,
-        "NO_PROXY": "",
-    }
-
-
-class _Running:
-    """The programs under way, so that none outlives the work it was started for."""
-
-    def __init__(self) -> None:
-        self._programs: set[subprocess.Popen[bytes]] = set()
-        self._stopped = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        self._stopped = True
-        for program in tuple(self._programs):
-            program.kill()
-
-    def run(self, kustomize: Kustomize, directory: Path) -> str:
-        """What a build of the folder prints; raises as `Kustomize.build`."""
-        if self._stopped:
-            return ""
-        words = [*kustomize.command]
-        if len(words) == 1:
-            words.append("build")
-        words += ["--load-restrictor", "LoadRestrictionsRootOnly", "."]
-        try:
-            program = subprocess.Popen(
-                words,
-                cwd=directory,
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-        except OSError as error:
-            if not directory.is_dir():
-                raise BuildFailed(directory, "there is no such folder") from None
-            message = f"{kustomize.name} cannot be started ({error.strerror})"
-            raise Unavailable(message) from None
-        self._programs.add(program)
-        try:
-            output, complaint = program.communicate(timeout=BUILD_SECONDS)
-        except subprocess.TimeoutExpired:
-            message = f"{kustomize.name} did not end within {BUILD_SECONDS:.0f} s"
-            raise Unavailable(message) from None
-        finally:
-            if program.poll() is None:
-                program.kill()
-                program.communicate()
-            self._programs.discard(program)
-        if program.returncode:
-            raise BuildFailed(directory, _explained(kustomize, directory, program, complaint))
-        try:
-            return output.decode()
-        except UnicodeDecodeError:
-            raise BuildFailed(directory, f"{kustomize.name} printed bytes, not UTF-8") from None
-
-
-def _explained(
-    kustomize: Kustomize, directory: Path, program: subprocess.Popen[bytes], complaint: bytes
-) -> str:
-    said = _last_line(complaint)
-    if not said:
-        said = f"it ended with status {program.returncode} and no word"
-    # What a reader sees is relative to the folder, and the same on every machine.
-    for prefix in {str(directory.resolve()), str(directory.absolute())}:
-        said = said.replace(f"{prefix}/", "").replace(prefix, ".")
-    return f"{kustomize.name}: {said}"
-
-
-def _last_line(output: bytes) -> str:
-    lines = [line.strip() for line in output.decode(errors="replace").splitlines()]
-    told = [line for line in lines if line and not line.startswith("# Warning")]
-    return told[-1].removeprefix("Error: ").removeprefix("error: ") if told else ""

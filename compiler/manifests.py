@@ -2,7 +2,7 @@
 
 Neither YAML 1.1 as PyYAML has it nor 1.2: sigs.k8s.io/yaml turns text into JSON by the rules of
 go-yaml. There `1e-05` is a number (PyYAML: text), `y` is true, `0o17` is 15, `08` is 8 and a date
-is text. What goes beyond 64 bits is rounded to a float.
+is text. What goes beyond an int64 is rounded to a float.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def _number(text: str) -> str | int | float:
         base = found.lastgroup or "ten"
         value = int(found[base], _BASES[base])
         value = -value if found[1] == "-" else value
-        # Beyond what Go's int64 and uint64 hold, a number is read as a float.
-        return value if -(2**63) <= value < 2**64 else float(value)
+        # What an int64 does not hold, Kubernetes reads as a float.
+        return value if -(2**63) <= value < 2**63 else float(value)
     if _FLOAT.fullmatch(digits):
         value = float(digits)
         # JSON has one kind of number: Go writes a whole float without a point.
