@@ -95,14 +95,14 @@ def place(program: bytes | Path, at: Path) -> None:
     Path(file.name).replace(at)
 
 
-def download(version: str, release: str = RELEASE) -> bytes | None:
+def download(version: str) -> bytes | None:
     """The kustomize program of a release, or None with a word on why not."""
     system = platform.system().lower()
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     digest = DIGESTS.get((version, system, machine))
     if digest is None:
         return None
-    address = release.format(version=version, system=system, machine=machine)
+    address = RELEASE.format(version=version, system=system, machine=machine)
     try:
         with urllib.request.urlopen(address, timeout=20) as answer:
             archive = answer.read()
@@ -114,8 +114,7 @@ def download(version: str, release: str = RELEASE) -> bytes | None:
         return None
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         member = files.extractfile("kustomize")
-        assert member is not None
-        return member.read()
+        return member.read() if member else None
 
 
 def build(tool: str, at: Path) -> bool:
