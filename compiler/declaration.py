@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
 from compiler.fields import (
     AbsolutePath,
@@ -36,25 +36,14 @@ from compiler.fields import (
     Text,
     UserId,
     Whole,
+    choice,
     described,
-    one_of,
 )
 from compiler.names import Accelerators, ImageRef, RunRef
 
-
-def _choice(*choices: str) -> Any:
-    return Annotated[
-        str,
-        PlainValidator(one_of(*choices)),
-        WithJsonSchema({"type": "string", "enum": list(choices)}),
-    ]
-
-
-Pull = _choice("always", "if-not-present", "never")
+Pull = choice("always", "if-not-present", "never")
 ArgValue = Annotated[Annotated[Text, Scalars] | Annotated[list[Text], Lists], ByShape]
-Args = Annotated[
-    Annotated[list[Text], Lists] | Annotated[dict[Text, ArgValue], Mappings], ByShape
-]
+Args = Annotated[Annotated[list[Text], Lists] | Annotated[dict[Text, ArgValue], Mappings], ByShape]
 # The pod passthrough is checked against the Kubernetes pod schema by its own rule, at its places.
 Passthrough = Annotated[Any, WithJsonSchema({"type": "object"})]
 
@@ -74,9 +63,7 @@ class MemoryBounds(Fields):
 
 
 CpuField = Annotated[Annotated[Cpu, Scalars] | Annotated[CpuBounds, Mappings], ByShape]
-MemoryField = Annotated[
-    Annotated[Memory, Scalars] | Annotated[MemoryBounds, Mappings], ByShape
-]
+MemoryField = Annotated[Annotated[Memory, Scalars] | Annotated[MemoryBounds, Mappings], ByShape]
 
 
 class NodeRange(Fields):
@@ -86,20 +73,16 @@ class NodeRange(Fields):
     max: Count = Field(description="The run grows up to this many nodes.")
 
 
-NumNodes = Annotated[
-    Annotated[Count, Scalars] | Annotated[NodeRange, Mappings], ByShape
-]
+NumNodes = Annotated[Annotated[Count, Scalars] | Annotated[NodeRange, Mappings], ByShape]
 
 
 class Elastic(Fields):
     """How an elastic run finds its nodes again (torchrun's rendezvous)."""
 
-    backend: _choice("c10d", "etcd", "etcd-v2") | None = described(
+    backend: choice("c10d", "etcd", "etcd-v2") | None = described(
         "The rendezvous backend; c10d needs no service."
     )  # type: ignore[valid-type]
-    endpoint: Text | None = described(
-        "host:port of the rendezvous service; needed by etcd only."
-    )
+    endpoint: Text | None = described("host:port of the rendezvous service; needed by etcd only.")
     max_restarts: Whole | None = described(
         "How often torchrun restarts all processes before the run fails."
     )
@@ -119,22 +102,16 @@ class Retry(Fields):
 class Stop(Fields):
     """How a run is stopped."""
 
-    grace: Seconds | None = described(
-        "From SIGTERM to SIGKILL: the time for the last checkpoint."
-    )
+    grace: Seconds | None = described("From SIGTERM to SIGKILL: the time for the last checkpoint.")
 
 
 class Mount(Fields):
     """A volume at a path; exactly one of claim, config_map, secret and scratch."""
 
-    claim: Subdomain | None = described(
-        "A PersistentVolumeClaim from the cluster's catalogue."
-    )
+    claim: Subdomain | None = described("A PersistentVolumeClaim from the cluster's catalogue.")
     config_map: Subdomain | None = described("A ConfigMap of the team's namespace.")
     secret: Subdomain | None = described("A Secret of the team's namespace, as files.")
-    scratch: Memory | None = described(
-        "An empty folder of at most this size, gone with the pod."
-    )
+    scratch: Memory | None = described("An empty folder of at most this size, gone with the pod.")
     read_only: Flag | None = described("Mounted without the right to write.")
     sub_path: RelativePath | None = described("A folder within the volume.")
 
@@ -142,12 +119,8 @@ class Mount(Fields):
 class Checkpoint(Fields):
     """Where the run saves itself, and how often."""
 
-    claim: Subdomain | None = described(
-        "The claim that holds the checkpoints; mounted at `path`."
-    )
-    path: AbsolutePath | None = described(
-        "The folder under which each lineage has its own folder."
-    )
+    claim: Subdomain | None = described("The claim that holds the checkpoints; mounted at `path`.")
+    path: AbsolutePath | None = described("The folder under which each lineage has its own folder.")
     every: Seconds | None = described("How often a checkpoint is written.")
     keep: Count | None = described("How many checkpoints are kept.")
     from_: (
@@ -167,9 +140,7 @@ class Topology(Fields):
     """How near to each other the nodes must be (a topology level of the cluster, by name)."""
 
     required: Text | None = described("All nodes within one domain of this level.")
-    preferred: Text | None = described(
-        "All nodes within one domain of this level where possible."
-    )
+    preferred: Text | None = described("All nodes within one domain of this level where possible.")
 
 
 class Security(Fields):
@@ -178,16 +149,10 @@ class Security(Fields):
     run_as_user: UserId | None = described("The user id of the processes.")
     run_as_group: UserId | None = described("The group id of the processes.")
     fs_group: UserId | None = described("The group that owns the mounted volumes.")
-    non_root: Flag | None = described(
-        "The kubelet refuses to start the container as root."
-    )
-    capabilities: list[Text] | None = described(
-        "Capabilities to add, such as IPC_LOCK."
-    )
+    non_root: Flag | None = described("The kubelet refuses to start the container as root.")
+    capabilities: list[Text] | None = described("Capabilities to add, such as IPC_LOCK.")
     service_account: Subdomain | None = described("The ServiceAccount of the pods.")
-    service_account_token: Flag | None = described(
-        "Whether the pods get the account's token."
-    )
+    service_account_token: Flag | None = described("Whether the pods get the account's token.")
 
 
 class Waiver(Fields):
@@ -201,18 +166,12 @@ class Waiver(Fields):
 class Container(Fields):
     """A container beside the training container, or before it."""
 
-    name: Label = Field(
-        description="The container's name; `pytorch` is the training container."
-    )
-    image: ImageRef = Field(
-        description="A folder of images/, or a full reference with a digest."
-    )
+    name: Label = Field(description="The container's name; `pytorch` is the training container.")
+    image: ImageRef = Field(description="A folder of images/, or a full reference with a digest.")
     command: Command | None = described("Program and arguments.")
     args: list[Text] | None = described("Arguments after the command.")
     env: dict[EnvName, Text] | None = described("Environment variables.")
-    secrets: dict[EnvName, SecretRef] | None = described(
-        "Environment variables from Secrets."
-    )
+    secrets: dict[EnvName, SecretRef] | None = described("Environment variables from Secrets.")
     cpu: CpuField | None = described("Cores.")
     memory: MemoryField | None = described("Memory.")
     ports: dict[Label, Port] | None = described("Named ports.")
@@ -227,15 +186,11 @@ class Member(Fields):
         examples=["llm-sft"],
     )
     pull: Pull | None = described("When the kubelet pulls the image.")  # type: ignore[valid-type]
-    command: Command | None = described(
-        "Program and arguments; default: the image's entry."
-    )
+    command: Command | None = described("Program and arguments; default: the image's entry.")
     args: Args | None = described(
         "Arguments: a list as written, or names and values of the image's own arguments."
     )
-    working_dir: AbsolutePath | None = described(
-        "The folder in which the command starts."
-    )
+    working_dir: AbsolutePath | None = described("The folder in which the command starts.")
     env: dict[EnvName, Text] | None = described(
         "Environment variables; the text stays as it is written."
     )
@@ -257,21 +212,13 @@ class Member(Fields):
     files: dict[AbsolutePath, RelativePath] | None = described(
         "Files of this repository, mounted read-only at a path."
     )
-    ports: dict[Label, Port] | None = described(
-        "Named ports of the training container."
-    )
-    sidecars: list[Container] | None = described(
-        "Containers beside the training container."
-    )
+    ports: dict[Label, Port] | None = described("Named ports of the training container.")
+    sidecars: list[Container] | None = described("Containers beside the training container.")
     init: list[Container] | None = described("Containers that run before it.")
     security: Security | None = described("User, group and rights of the processes.")
     labels: dict[QualifiedName, LabelValue] | None = described("Labels of the pods.")
-    annotations: dict[QualifiedName, Text] | None = described(
-        "Annotations of the pods."
-    )
-    placement: list[Label] | None = described(
-        "Placements of the cluster's catalogue, by name."
-    )
+    annotations: dict[QualifiedName, Text] | None = described("Annotations of the pods.")
+    placement: list[Label] | None = described("Placements of the cluster's catalogue, by name.")
     pod: Passthrough | None = described(
         "Fields of the Kubernetes pod template, merged in by the lists' keys."
     )
@@ -286,13 +233,9 @@ class Common(Member):
         examples=[4, {"min": 2, "max": 4}],
     )
     elastic: Elastic | None = described("Details of an elastic run.")
-    queue: Subdomain | None = described(
-        "The queue of the cluster in which the run waits."
-    )
+    queue: Subdomain | None = described("The queue of the cluster in which the run waits.")
     priority: Subdomain | None = described("A priority class of the cluster.")
-    preemptible: Flag | None = described(
-        "Whether a run of higher priority may push this one out."
-    )
+    preemptible: Flag | None = described("Whether a run of higher priority may push this one out.")
     topology: Topology | None = described("How near to each other the nodes must be.")
     max_duration: Seconds | None = described(
         "The run is stopped after this time.", examples=["24h"]
@@ -309,39 +252,28 @@ class Common(Member):
 class Declaration(Common):
     """One job: the whole content of a file under `jobs/`."""
 
-    team: Label | None = described(
-        "The team that owns the job; default: the folder, jobs/<team>/."
-    )
+    team: Label | None = described("The team that owns the job; default: the folder, jobs/<team>/.")
     description: Text | None = described("What is trained, for people.")
     owner: Text | None = described("Who answers for the job.")
     contact: Text | None = described("Where its owner is reached.")
     cluster: (
         Annotated[
-            Annotated[Label, Scalars]
-            | Annotated[list[Label], Field(min_length=1), Lists],
+            Annotated[Label, Scalars] | Annotated[list[Label], Field(min_length=1), Lists],
             ByShape,
         ]
         | None
     ) = described("The cluster or clusters; default: the team's default_cluster.")
-    state: _choice("running", "stopped") | None = described(
+    state: choice("running", "stopped") | None = described(
         "`stopped` ends the run and keeps the file."
     )  # type: ignore[valid-type]
-    expires: Day | None = described(
-        "The last day of the declaration; after it the run ends."
-    )
-    was: Label | None = described(
-        "The job's former name; both names share one history."
-    )
+    expires: Day | None = described("The last day of the declaration; after it the run ends.")
+    was: Label | None = described("The job's former name; both names share one history.")
     rerun: (
-        Annotated[
-            Annotated[Count, Scalars] | Annotated[dict[Label, Count], Mappings], ByShape
-        ]
+        Annotated[Annotated[Count, Scalars] | Annotated[dict[Label, Count], Mappings], ByShape]
         | None
     ) = described("Raised by one to train again; by cluster where they differ.")
     waive: list[Waiver] | None = described("Rules that do not apply for a while.")
-    max_cost: Count | None = described(
-        "The most that the run may cost, in the cluster's currency."
-    )
+    max_cost: Count | None = described("The most that the run may cost, in the cluster's currency.")
 
 
 class Defaults(Common):

@@ -29,7 +29,7 @@ class Place:
     """A stretch of an authored file.
 
     `path` is relative to the repository, with `/`. Lines and columns count from 1, columns in
-    code points, ends are exclusive. `line` is None only where the file as a whole is at fault.
+    code points, ends are exclusive. `line` is None only where no file is at fault.
     """
 
     path: str
@@ -37,6 +37,11 @@ class Place:
     column: int | None = None
     end_line: int | None = None
     end_column: int | None = None
+
+    @classmethod
+    def start(cls, path: str) -> Place:
+        """The start of a file, for what is wrong with the file as a whole (its name, its kind)."""
+        return cls(path, 1, 1, 1, 1)
 
     @property
     def order(self) -> tuple[str, int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
@@ -14,9 +14,9 @@ from compiler.fields import (
     Label,
     RelativePath,
     Text,
+    choice,
     described,
     matching,
-    one_of,
 )
 from compiler.names import DIGEST
 
@@ -34,26 +34,14 @@ Digest = Annotated[
 ]
 
 
-def _choice(*choices: str) -> Any:
-    return Annotated[
-        str,
-        PlainValidator(one_of(*choices)),
-        WithJsonSchema({"type": "string", "enum": list(choices)}),
-    ]
-
-
 class Locked(Fields):
     """One image of the lock: a reference and the digest that it stood for."""
 
     reference: Text = Field(description="Registry, name and tag, as it was pinned.")
     digest: Digest = Field(description="What jobs run.")
-    source: Text | None = described(
-        "Hash of the tree of images/<name>/ that it was built from."
-    )
+    source: Text | None = described("Hash of the tree of images/<name>/ that it was built from.")
     commit: Text | None = described("The commit that it was built from.")
-    example: Flag | None = described(
-        "No such image exists: the digest stands in an example."
-    )
+    example: Flag | None = described("No such image exists: the digest stands in an example.")
 
 
 class Lock(Fields):
@@ -67,10 +55,10 @@ class Image(Fields):
 
     description: Text | None = described("What the image trains.")
     entry: Command = Field(description="The command of a job that gives none.")
-    needs: list[_choice("accelerators", "checkpoint", "several-nodes")] | None = (
-        described("What a job of this image must have.")
+    needs: list[choice("accelerators", "checkpoint", "several-nodes")] | None = described(
+        "What a job of this image must have."
     )  # type: ignore[valid-type]
-    guard: _choice("native", "shell", "none") | None = described(
+    guard: choice("native", "shell", "none") | None = described(
         "Who keeps a finished run from training again: the image's own code, the compiler's shell wrapper (default), or nobody."
     )  # type: ignore[valid-type]
     torch: Text | None = described("The version of torch in the image.")

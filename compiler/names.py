@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from compiler.fields import fault, letters, matching, shown
+from compiler.scalars import fault, letters, matching, shown
 
 # Room for `-r9999` and the pods' suffixes within the 63 characters of a Service name, and within
 # the 47 that a TrainJob of the same name may have (JobSet, pkg/webhooks/jobset_webhook.go).
@@ -150,11 +150,7 @@ class ImageName:
     def registry(self) -> str:
         """The host and path prefix; empty where the reference names no host."""
         host, slash, _ = self.repository.partition("/")
-        return (
-            host
-            if slash and ("." in host or ":" in host or host == "localhost")
-            else ""
-        )
+        return host if slash and ("." in host or ":" in host or host == "localhost") else ""
 
     def __str__(self) -> str:
         return self.text

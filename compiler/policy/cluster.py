@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
@@ -22,19 +22,10 @@ from compiler.fields import (
     Subdomain,
     Text,
     Whole,
+    choice,
     described,
     matching,
-    one_of,
 )
-
-
-def _choice(*choices: str) -> Any:
-    return Annotated[
-        str,
-        PlainValidator(one_of(*choices)),
-        WithJsonSchema({"type": "string", "enum": list(choices)}),
-    ]
-
 
 Version = Annotated[
     str,
@@ -58,8 +49,8 @@ AcceleratorName = Annotated[
     ),
     WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z][A-Za-z0-9._-]{0,62}$"}),
 ]
-BackendName = _choice("pytorchjob", "job")
-Access = _choice("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+BackendName = choice("pytorchjob", "job")
+Access = choice("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 
 
 class Versions(Fields):
@@ -72,9 +63,7 @@ class Versions(Fields):
     trainer: Version | None = described("Kubeflow Trainer, which runs TrainJobs.")
     kueue: Version | None = described("Kueue, which admits runs.")
     argo_cd: Version | None = described("Argo CD, where it is the syncer.")
-    flux: Version | None = described(
-        "Flux's kustomize-controller, where it is the syncer."
-    )
+    flux: Version | None = described("Flux's kustomize-controller, where it is the syncer.")
 
 
 class Backends(Fields):
@@ -93,9 +82,7 @@ class Node(Fields):
     reserved_cpu: Cpu | None = described(
         "Cores that system pods (daemon sets) request on every node."
     )
-    reserved_memory: Memory | None = described(
-        "Memory that system pods request on every node."
-    )
+    reserved_memory: Memory | None = described("Memory that system pods request on every node.")
 
 
 class PerAccelerator(Fields):
@@ -116,9 +103,7 @@ class MultiNode(Fields):
     annotations: dict[QualifiedName, Text] | None = described(
         "Pod annotations, such as a secondary network."
     )
-    capabilities: list[Text] | None = described(
-        "Such as IPC_LOCK, for memory that RDMA registers."
-    )
+    capabilities: list[Text] | None = described("Such as IPC_LOCK, for memory that RDMA registers.")
 
 
 class Accelerator(Fields):
@@ -134,18 +119,12 @@ class Accelerator(Fields):
     price: Price | None = described("Price of one for an hour.")
     memory: Memory | None = described("Memory of one accelerator.")
     flavor: Subdomain | None = described("The Kueue ResourceFlavor of these nodes.")
-    node_labels: dict[QualifiedName, LabelValue] | None = described(
-        "Labels of these nodes."
-    )
+    node_labels: dict[QualifiedName, LabelValue] | None = described("Labels of these nodes.")
     per_accelerator: PerAccelerator | None = described(
         "Defaults of a job, for each accelerator it asks for."
     )
-    env: dict[EnvName, Text] | None = described(
-        "Environment variables of every run on it."
-    )
-    multi_node: MultiNode | None = described(
-        "What runs on several nodes get in addition."
-    )
+    env: dict[EnvName, Text] | None = described("Environment variables of every run on it.")
+    multi_node: MultiNode | None = described("What runs on several nodes get in addition.")
     partial: Flag | None = described(
         "Whether several nodes may each use fewer than all accelerators of a node."
     )
@@ -158,9 +137,7 @@ class CpuNodes(Fields):
     node: Node = Field(description="What one of them offers.")
     price: Price | None = described("Price of one core for an hour.")
     flavor: Subdomain | None = described("The Kueue ResourceFlavor of these nodes.")
-    node_labels: dict[QualifiedName, LabelValue] | None = described(
-        "Labels of these nodes."
-    )
+    node_labels: dict[QualifiedName, LabelValue] | None = described("Labels of these nodes.")
 
 
 class Queue(Fields):
@@ -203,9 +180,7 @@ class Network(Fields):
     interfaces: list[Text] | None = described(
         "Every interface that a node has, where a job may name others."
     )
-    istio: Flag | None = described(
-        "Whether the mesh injects sidecars; training pods then opt out."
-    )
+    istio: Flag | None = described("Whether the mesh injects sidecars; training pods then opt out.")
 
 
 class Toleration(Fields):
@@ -213,7 +188,7 @@ class Toleration(Fields):
 
     key: QualifiedName = Field(description="The taint's key.")
     value: LabelValue | None = described("The taint's value; without it any value.")
-    effect: _choice("NoSchedule", "PreferNoSchedule", "NoExecute") | None = described(
+    effect: choice("NoSchedule", "PreferNoSchedule", "NoExecute") | None = described(
         "The taint's effect; without it every effect."
     )  # type: ignore[valid-type]
 
@@ -240,7 +215,7 @@ class Cluster(Fields):
     description: Text | None = described("Which cluster this is.")
     versions: Versions | None = described("What runs in the cluster.")
     backend: Backends = Field(description="Which kind of object runs what.")
-    admission: _choice("kueue", "ledger") | None = described(
+    admission: choice("kueue", "ledger") | None = described(
         "Who makes runs wait: kueue (default) or the ledger."
     )  # type: ignore[valid-type]
     currency: Text | None = described("The currency of prices.", examples=["USD"])
@@ -248,29 +223,21 @@ class Cluster(Fields):
         "The accelerators, by the name that jobs use."
     )
     cpu_nodes: CpuNodes | None = described("The nodes without accelerators.")
-    queues: dict[Subdomain, Queue] | None = described(
-        "The queues, by the name that jobs use."
-    )
-    priorities: dict[Subdomain, Whole] | None = described(
-        "The priority classes and their values."
-    )
+    queues: dict[Subdomain, Queue] | None = described("The queues, by the name that jobs use.")
+    priorities: dict[Subdomain, Whole] | None = described("The priority classes and their values.")
     claims: dict[Subdomain, Claim] | None = described("The claims that jobs may mount.")
     registries: dict[Text, Registry] | None = described(
         "The registries that images may come from, as host or host/path."
     )
     network: Network | None = described("How the pods talk to one another.")
-    placements: dict[Label, Placement] | None = described(
-        "Nodes that jobs may ask for by name."
-    )
+    placements: dict[Label, Placement] | None = described("Nodes that jobs may ask for by name.")
     topology: dict[Label, TopologyLevel] | None = described(
         "The levels of the cluster's topology, by the name that jobs use."
     )
     init_image: Text | None = described(
         "The image of the operator's own init container, for clusters without a public registry."
     )
-    node_local_paths: list[AbsolutePath] | None = described(
-        "Host paths that `pod:` may mount."
-    )
-    pod_security: _choice("privileged", "baseline", "restricted") | None = described(
+    node_local_paths: list[AbsolutePath] | None = described("Host paths that `pod:` may mount.")
+    pod_security: choice("privileged", "baseline", "restricted") | None = described(
         "The Pod Security level of the teams' namespaces."
     )  # type: ignore[valid-type]

@@ -56,15 +56,9 @@ class Team(Fields):
     """One team."""
 
     description: Text | None = described("What the team does.")
-    namespace: Label = Field(
-        description="The team's namespace, in each of its clusters."
-    )
-    owners: list[Handle] = Field(
-        min_length=1, description="Who may approve the team's jobs."
-    )
-    clusters: list[Label] = Field(
-        min_length=1, description="The clusters that the team may use."
-    )
+    namespace: Label = Field(description="The team's namespace, in each of its clusters.")
+    owners: list[Handle] = Field(min_length=1, description="Who may approve the team's jobs.")
+    clusters: list[Label] = Field(min_length=1, description="The clusters that the team may use.")
     default_cluster: Label | None = described(
         "Where jobs run that name no cluster; default: the only one."
     )
@@ -79,9 +73,7 @@ class Team(Fields):
     claims: list[Subdomain] | None = described(
         "The claims that may be mounted; default: all of the cluster."
     )
-    secrets: list[Subdomain] | None = described(
-        "The Secrets that may be named; default: any."
-    )
+    secrets: list[Subdomain] | None = described("The Secrets that may be named; default: any.")
     defaults: Defaults | None = described(
         "Values for every job of the team that does not set them."
     )

@@ -1,0 +1,112 @@
+"""The effective declaration of a job on a cluster: all layers merged, then typed.
+
+This is where each value gets its origin: the merged tree consists of the nodes of the layers
+themselves, so nothing has to be looked up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.declaration import Declaration, Member
+from compiler.diagnostics import Finding
+from compiler.layers import MEMBER_KEYS, built_in, network, over, shape
+from compiler.model import Origins, mapping
+from compiler.names import AcceleratorCount
+from compiler.nodes import Mapping, Scalar
+from compiler.policy.team import Team
+from compiler.repository import Document, Policy
+from compiler.validation import validate
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """The typed effective declaration, the first node's own fields, and all origins."""
+
+    declaration: Declaration
+    first: Member | None
+    origins: Origins
+
+
+def effective(
+    declared: Mapping,
+    cluster_name: str,
+    team: Document[Team],
+    policy: Policy,
+    base_of: Callable[[bool], Mapping | None],
+) -> tuple[Effective | None, list[Finding]]:
+    """The effective declaration, or what is wrong with the declared one.
+
+    `base_of` gives what the base of the back end says in the words of a declaration; which back
+    end that is depends on whether the run has several nodes.
+    """
+    cluster = policy.clusters[cluster_name]
+    upper = declared
+    defaults = team.node.get("defaults")
+    if isinstance(defaults, Mapping):
+        upper = over(upper, defaults)
+    image = upper.get("image")
+    if isinstance(image, Scalar) and image in policy.images:
+        image_defaults = policy.images[image].node.get("defaults")
+        if isinstance(image_defaults, Mapping):
+            upper = over(upper, image_defaults)
+    several = _several(upper)
+    base = base_of(several)
+    merged = _lower_layers(upper, cluster, several, base)
+    declaration, findings = validate(Declaration, merged, "a job")
+    if declaration is None:
+        # The same mistake, said about the declaration itself where it stands there.
+        _, own = validate(Declaration, declared, "a job")
+        return None, own or findings
+    first: Member | None = None
+    master: Mapping | None = None
+    block = upper.get("master")
+    if isinstance(block, Mapping) and block:
+        shared = mapping({key: value for key, value in upper.items() if key in MEMBER_KEYS}, upper)
+        master = _lower_layers(over(block, shared), cluster, several, base)
+        master = mapping({k: v for k, v in master.items() if k in MEMBER_KEYS}, block)
+        first, findings = validate(Member, master, "`master`")
+        if first is None:
+            return None, findings
+    anchor = next(iter(declared), None)
+    place = anchor.place if isinstance(anchor, Scalar) else declared.place
+    return Effective(declaration, first, Origins(merged, master, place)), []
+
+
+def _several(upper: Mapping) -> bool:
+    nodes = upper.get("num_nodes")
+    return isinstance(nodes, Mapping) or (isinstance(nodes, Scalar) and nodes not in ("1", ""))
+
+
+def _lower_layers(
+    upper: Mapping, cluster: Document[Any], several: bool, base: Mapping | None
+) -> Mapping:
+    merged = upper
+    count = _accelerators(upper)
+    if count is not None:
+        entry = (cluster.value.accelerators or {}).get(count.name)
+        catalogue = cluster.node.get("accelerators")
+        node = catalogue.get(count.name) if isinstance(catalogue, Mapping) else None
+        if entry is not None and isinstance(node, Mapping):
+            merged = over(merged, shape(entry, node, count, several))
+    between = network(cluster.value, cluster.node, several)
+    if between is not None:
+        merged = over(merged, between)
+    if base is not None:
+        merged = over(merged, base)
+    elastic = isinstance(upper.get("num_nodes"), Mapping)
+    return over(merged, built_in(elastic, isinstance(upper.get("checkpoint"), Mapping)))
+
+
+def _accelerators(upper: Mapping) -> AcceleratorCount | None:
+    word = upper.get("accelerators")
+    if not isinstance(word, Scalar):
+        return None
+    name, _, count = word.partition(":")
+    if count and not (
+        count.isascii() and count.isdigit() and 0 < len(count) < 5 and int(count) > 0
+    ):
+        return None
+    return AcceleratorCount(name.strip(), int(count or 1))

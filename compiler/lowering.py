@@ -1,0 +1,432 @@
+"""From an effective declaration to the neutral model: names resolved, order settled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping as MappingType
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from compiler import declaration as declared
+from compiler.attachments import read_files
+from compiler.diagnostics import Finding
+from compiler.effective import Effective
+from compiler.model import (
+    Bounds,
+    Checkpoint,
+    Companion,
+    Devices,
+    Elastic,
+    File,
+    Identity,
+    Image,
+    Member,
+    Mount,
+    Placement,
+    Route,
+    Run,
+    Security,
+    Topology,
+    Variable,
+)
+from compiler.names import ImageName
+from compiler.quantity import Quantity
+from compiler.rules import finding
+from compiler.site import Site
+from compiler.suggestions import choose
+from compiler.variables import arguments, circle_in_words, circular, ordered
+
+T = TypeVar("T")
+
+
+class Lowering:
+    """One run being made; `findings` is what could not be resolved."""
+
+    def __init__(self, effective: Effective, identity: Identity, path: str, site: Site) -> None:
+        self.effective = effective
+        self.origins = effective.origins
+        self.identity = identity
+        self.path = path
+        self.site = site
+        self.findings: list[Finding] = []
+
+    def report(self, rule: str, route: Route, message: str, help: str, key: bool = False) -> None:
+        self.findings.append(finding(rule, self.origins.place(route, key), message, help))
+
+    def run(self) -> Run | None:
+        """The run, or None where a finding says why there is none."""
+        job = self.effective.declaration
+        others = self.member(job, ())
+        first = (
+            others
+            if self.effective.first is None
+            else self.member(self.effective.first, ("master",))
+        )
+        elastic = self.elastic(job)
+        nodes = elastic.max if elastic else _count(job.num_nodes)
+        run = Run(
+            identity=self.identity,
+            path=self.path,
+            first=first,
+            others=others,
+            nodes=nodes,
+            elastic=elastic,
+            queue=job.queue,
+            priority=job.priority,
+            preemptible=job.preemptible,
+            topology=self.topology(job),
+            max_duration=job.max_duration,
+            retries=(job.retry.max or 0) if job.retry else 0,
+            grace=(job.stop.grace or 30) if job.stop else 30,
+            checkpoint=self.checkpoint(job),
+            host_network=bool(job.host_network),
+            pull_secrets=self.pull_secrets(job, first, others),
+            stopped=job.state == "stopped",
+            rerun=self.by_cluster(job.rerun, 1),
+            origins=self.origins,
+        )
+        return None if self.findings else run
+
+    def by_cluster(self, value: Any, default: T) -> T:
+        """A value, or the value for this cluster out of a map."""
+        if isinstance(value, dict):
+            return value.get(self.identity.cluster, default)  # type: ignore[no-any-return]
+        return default if value is None else value
+
+    def elastic(self, job: declared.Declaration) -> Elastic | None:
+        nodes = job.num_nodes
+        if not isinstance(nodes, declared.NodeRange):
+            return None
+        details = job.elastic or declared.Elastic()
+        return Elastic(
+            min=nodes.min,
+            max=nodes.max,
+            backend=details.backend or "c10d",
+            max_restarts=3 if details.max_restarts is None else details.max_restarts,
+            endpoint=details.endpoint,
+            conf=tuple((details.conf or {}).items()),
+        )
+
+    def topology(self, job: declared.Declaration) -> Topology | None:
+        wanted = job.topology
+        if wanted is None:
+            return None
+        field = "required" if wanted.required is not None else "preferred"
+        name = wanted.required if wanted.required is not None else wanted.preferred
+        levels = self.site.cluster.value.topology or {}
+        if name is None:
+            return None
+        if name not in levels:
+            self.report(
+                "unknown-topology",
+                ("topology", field),
+                f"the cluster {self.identity.cluster} has no topology level `{name}`",
+                choose(name, levels),
+            )
+            return None
+        return Topology(levels[name].label, field == "required")
+
+    def checkpoint(self, job: declared.Declaration) -> Checkpoint | None:
+        wanted = job.checkpoint
+        if wanted is None:
+            return None
+        return Checkpoint(
+            claim=wanted.claim,
+            path=wanted.path or "/checkpoints",
+            every=wanted.every,
+            keep=wanted.keep,
+            resume=self.by_cluster(wanted.from_, None),
+        )
+
+    def image(self, name: ImageName, route: Route) -> Image:
+        """The image to run: from the lock, or as it is written."""
+        lock = self.site.lock.value.images if self.site.lock else {}
+        locked = lock.get(name.text) if name.local else None
+        if locked is None and not name.local:
+            locked = next((entry for entry in lock.values() if entry.reference == name.text), None)
+        about = self.site.images.get(name.text)
+        guard: Any = (about.value.guard if about else None) or "shell"
+        torch = about.value.torch if about else None
+        shell = about is None or about.value.shell is not False
+        if locked is not None:
+            repository = re.sub(r":[^:/]*$", "", locked.reference.partition("@")[0])
+            return Image(
+                reference=f"{repository}@{locked.digest}",
+                name=name.text if name.local else None,
+                digest=locked.digest,
+                registry=repository,
+                guard=guard,
+                torch=torch,
+                shell=shell,
+                example=bool(locked.example),
+            )
+        if name.local:
+            known = sorted({*lock, *self.site.images})
+            if name.text in self.site.images:
+                message = f"the image `{name}` has no digest in images/lock.yaml yet"
+                help = "pin it: run `runwright image pin` after it is built"
+            else:
+                message = f"there is no image `{name}`: neither in images/lock.yaml nor a folder of images/"
+                help = choose(name.text, known) + "; or a full reference with a digest"
+            self.report("unknown-image", route, message, help)
+        return Image(name.text, None, name.digest, name.repository, guard, torch, shell)
+
+    def member(self, fields: declared.Member, at: Route) -> Member:
+        name = fields.image
+        about = self.site.images.get(name.text) if name is not None else None
+        image = self.image(name, (*at, "image")) if name is not None else Image("", None, None, "")
+        if name is None:
+            self.report(
+                "missing-key",
+                (*at, "image"),
+                "a job needs an image, and no layer gives one",
+                "add `image:` with a folder of images/ or a full reference with a digest",
+            )
+        command = _words(fields.command)
+        if command is None and about is not None:
+            command = _words(about.value.entry)
+        return Member(
+            image=image,
+            pull=fields.pull or "if-not-present",
+            command=command,
+            args=arguments(fields.args),
+            working_dir=fields.working_dir,
+            env=self.variables(fields.env, fields.secrets, at),
+            devices=self.devices(fields, at),
+            cpu=_bounds(fields.cpu),
+            memory=_bounds(fields.memory),
+            shm=self.shm(fields),
+            storage=fields.ephemeral_storage,
+            resources=tuple((fields.resources or {}).items()),
+            mounts=self.mounts(fields.mounts, (*at, "mounts")),
+            files=self.files(fields.files, (*at, "files")),
+            ports=tuple((fields.ports or {}).items()),
+            sidecars=self.companions(fields.sidecars, (*at, "sidecars")),
+            init=self.companions(fields.init, (*at, "init")),
+            security=_security(fields.security),
+            labels=tuple((fields.labels or {}).items()),
+            annotations=tuple((fields.annotations or {}).items()),
+            placement=self.placement(fields, (*at, "placement")),
+            pod=fields.pod if isinstance(fields.pod, dict) else {},  # type: ignore[arg-type]
+        )
+
+    def shm(self, fields: declared.Member) -> Quantity | None:
+        """Shared memory: as set; the built-in size gives way to half of a small memory."""
+        size = fields.shm_size
+        if size is None or size.value == 0 or "/dev/shm" in (fields.mounts or {}):
+            return None
+        memory = _bounds(fields.memory)
+        if (
+            memory is not None
+            and not self.origins.set(("shm_size",))
+            and size.value * 2 > memory.limit.value
+        ):
+            half = int(memory.limit.value) // 2
+            return Quantity(
+                f"{half // 2**20}Mi",
+                Quantity("", memory.limit.value).value * 0 + half // 2**20 * 2**20,
+            )
+        return size
+
+    def devices(self, fields: declared.Member, at: Route) -> Devices | None:
+        wanted = fields.accelerators
+        if wanted is None:
+            return None
+        entry = self.site.accelerator(wanted.name)
+        if entry is None:
+            catalogue = self.site.cluster.value.accelerators or {}
+            self.report(
+                "unknown-accelerator",
+                (*at, "accelerators"),
+                f"the cluster {self.identity.cluster} has no accelerator `{wanted.name}`",
+                choose(wanted.name, catalogue),
+            )
+            return None
+        return Devices(wanted.name, entry.resource, wanted.count)
+
+    def variables(
+        self, env: MappingType[str, str] | None, secrets: MappingType[str, str] | None, at: Route
+    ) -> tuple[Variable, ...]:
+        """Secrets first, then texts, each after the variables that it refers to."""
+        made: list[Variable] = []
+        for name, reference in (secrets or {}).items():
+            secret, _, key = reference.partition("/")
+            made.append(Variable(name, secret=secret, key=key))
+            if name in (env or {}):
+                self.report(
+                    "variable-set-twice",
+                    (*at, "env", name),
+                    f"`{name}` is set here and under `secrets`",
+                    "keep one of the two",
+                    key=True,
+                )
+        texts = dict(env or {})
+        if any("$(" in value for value in texts.values()):
+            circle = circular(texts)
+            if circle:
+                self.report("circular-variables", (*at, "env", circle[0]), *circle_in_words(circle))
+            else:
+                texts = ordered(texts)
+        return (*made, *(Variable(name, value) for name, value in texts.items()))
+
+    def mounts(
+        self, mounts: MappingType[str, declared.Mount] | None, at: Route
+    ) -> tuple[Mount, ...]:
+        made: list[Mount] = []
+        for path, mount in (mounts or {}).items():
+            kinds = [
+                kind
+                for kind in ("claim", "config_map", "secret", "scratch")
+                if getattr(mount, kind) is not None
+            ]
+            if len(kinds) != 1:
+                what = "says none" if not kinds else "says " + " and ".join(kinds)
+                self.report(
+                    "ambiguous-mount",
+                    (*at, path),
+                    f"a mount is one of claim, config_map, secret and scratch; this one {what}",
+                    "write one of them, such as {claim: datasets}",
+                    key=True,
+                )
+                continue
+            kind: Any = kinds[0]
+            source = "" if kind == "scratch" else str(getattr(mount, kind))
+            made.append(
+                Mount(path, kind, source, mount.scratch, bool(mount.read_only), mount.sub_path)
+            )
+        return tuple(made)
+
+    def files(self, files: MappingType[str, str] | None, at: Route) -> tuple[File, ...]:
+        made, problems = read_files(self.site.root, files or {})
+        for problem in problems:
+            if problem.place is not None:
+                self.findings.append(
+                    finding(problem.rule, problem.place, problem.message, problem.help)
+                )
+            else:
+                self.report(
+                    problem.rule,
+                    (*at, *problem.route),
+                    problem.message,
+                    problem.help,
+                    not problem.route,
+                )
+        return made
+
+    def companions(
+        self, containers: Sequence[declared.Container] | None, at: Route
+    ) -> tuple[Companion, ...]:
+        made: list[Companion] = []
+        for index, container in enumerate(containers or ()):
+            made.append(
+                Companion(
+                    name=container.name,
+                    image=self.image(container.image, (*at, index, "image")),
+                    command=_words(container.command),
+                    args=tuple(container.args or ()),
+                    env=self.variables(container.env, container.secrets, (*at, index)),
+                    cpu=_bounds(container.cpu),
+                    memory=_bounds(container.memory),
+                    ports=tuple((container.ports or {}).items()),
+                    mounts=self.mounts(container.mounts, (*at, index, "mounts")),
+                )
+            )
+        return tuple(made)
+
+    def placement(self, fields: declared.Member, at: Route) -> Placement:
+        """Labels and taints of the named placements, and of the nodes with the accelerators.
+
+        Under Kueue the ResourceFlavor selects the nodes of an accelerator; without it the pods do.
+        """
+        known = self.site.cluster.value.placements or {}
+        labels: dict[str, str] = {}
+        if not self.site.kueue:
+            catalogue = self.site.cluster.value
+            wanted = fields.accelerators
+            nodes = (
+                self.site.accelerator(wanted.name) if wanted is not None else catalogue.cpu_nodes
+            )
+            labels.update((nodes.node_labels if nodes is not None else None) or {})
+        tolerations: list[dict[str, str]] = []
+        for index, name in enumerate(fields.placement or ()):
+            if name not in known:
+                self.report(
+                    "unknown-placement",
+                    (*at, index),
+                    f"the cluster {self.identity.cluster} has no placement `{name}`",
+                    choose(name, known),
+                )
+                continue
+            labels.update(known[name].node_labels or {})
+            for taint in known[name].tolerations or ():
+                entry = {"key": taint.key, "operator": "Exists" if taint.value is None else "Equal"}
+                if taint.value is not None:
+                    entry["value"] = taint.value
+                if taint.effect is not None:
+                    entry["effect"] = taint.effect
+                tolerations.append(entry)
+        return Placement(labels, tuple(tolerations))
+
+    def pull_secrets(self, job: declared.Declaration, *members: Member) -> tuple[str, ...]:
+        """Those of the declaration, then those of the registries that the images come from."""
+        names = list(job.pull_secrets or ())
+        for member in members:
+            for image in (member.image, *(c.image for c in (*member.sidecars, *member.init))):
+                match = registry_of(image, self.site)
+                if match is not None and match[1] is not None and match[1] not in names:
+                    names.append(match[1])
+        return tuple(names)
+
+
+def registry_of(image: Image, site: Site) -> tuple[str, str | None] | None:
+    """The catalogue's registry that an image comes from, with its pull secret; None if none."""
+    registries = site.cluster.value.registries or {}
+    best = max(
+        (
+            name
+            for name in registries
+            if image.registry == name or image.registry.startswith(name.rstrip("/") + "/")
+        ),
+        key=len,
+        default=None,
+    )
+    return None if best is None else (best, registries[best].pull_secret)
+
+
+def _words(command: Any) -> tuple[str, ...] | None:
+    return None if command is None else tuple(command)
+
+
+def _count(nodes: Any) -> int:
+    return nodes if isinstance(nodes, int) else 1
+
+
+def _bounds(value: Any) -> Bounds | None:
+    if value is None:
+        return None
+    if isinstance(value, Quantity):
+        return Bounds(value, value)
+    return Bounds(value.request, value.limit)
+
+
+def _security(fields: declared.Security | None) -> Security:
+    if fields is None:
+        return Security()
+    return Security(
+        run_as_user=fields.run_as_user,
+        run_as_group=fields.run_as_group,
+        fs_group=fields.fs_group,
+        non_root=fields.non_root,
+        capabilities=tuple(fields.capabilities or ()),
+        service_account=fields.service_account,
+        service_account_token=bool(fields.service_account_token),
+    )
+
+
+def lower(
+    effective: Effective, identity: Identity, path: str, site: Site
+) -> tuple[Run | None, list[Finding]]:
+    """The run that an effective declaration stands for, or why there is none."""
+    lowering = Lowering(effective, identity, path, site)
+    run = lowering.run()
+    return run, lowering.findings

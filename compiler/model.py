@@ -1,0 +1,330 @@
+"""The neutral model: what will run, with no word of YAML or of Kubernetes.
+
+Front ends make it, checks read it, back ends turn it into objects. Every value can be asked where
+it came from: `Run.origins` knows the file and line of each field of the effective declaration,
+whichever layer set it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingType
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from compiler.diagnostics import Place
+from compiler.nodes import Mapping, Node, Scalar, descend
+from compiler.quantity import Quantity
+
+Route = tuple[str | int, ...]
+BUILT_IN = "(built-in)"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """The image of a container: what to write, and what it stands for."""
+
+    reference: str
+    name: str | None
+    digest: str | None
+    registry: str
+    guard: Literal["native", "shell", "none"] = "shell"
+    torch: str | None = None
+    shell: bool = True
+    example: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable: a text, or the key of a secret."""
+
+    name: str
+    value: str | None = None
+    secret: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is reserved, and what may be used at most."""
+
+    request: Quantity
+    limit: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """The accelerators of one node: name in the catalogue, resource in the cluster, how many."""
+
+    name: str
+    resource: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A volume at a path of the container."""
+
+    path: str
+    kind: Literal["claim", "config_map", "secret", "scratch"]
+    source: str
+    size: Quantity | None = None
+    read_only: bool = False
+    sub_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of the repository at a path of the container."""
+
+    path: str
+    source: str
+    content: bytes
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """A container beside the training container, or before it."""
+
+    name: str
+    image: Image
+    command: tuple[str, ...] | None
+    args: tuple[str, ...]
+    env: tuple[Variable, ...]
+    cpu: Bounds | None
+    memory: Bounds | None
+    ports: tuple[tuple[str, int], ...]
+    mounts: tuple[Mount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """Who the processes run as; None where the image or the cluster decides."""
+
+    run_as_user: int | None = None
+    run_as_group: int | None = None
+    fs_group: int | None = None
+    non_root: bool | None = None
+    capabilities: tuple[str, ...] = ()
+    service_account: str | None = None
+    service_account_token: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Nodes asked for by name: their labels, and the taints to tolerate."""
+
+    labels: MappingType[str, str] = field(default_factory=dict)  # type: ignore[assignment]
+    tolerations: tuple[MappingType[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One kind of node of the run: the first node, or the others."""
+
+    image: Image
+    pull: str
+    command: tuple[str, ...] | None
+    args: tuple[str, ...]
+    working_dir: str | None
+    env: tuple[Variable, ...]
+    devices: Devices | None
+    cpu: Bounds | None
+    memory: Bounds | None
+    shm: Quantity | None
+    storage: Quantity | None
+    resources: tuple[tuple[str, int], ...]
+    mounts: tuple[Mount, ...]
+    files: tuple[File, ...]
+    ports: tuple[tuple[str, int], ...]
+    sidecars: tuple[Companion, ...]
+    init: tuple[Companion, ...]
+    security: Security
+    labels: tuple[tuple[str, str], ...]
+    annotations: tuple[tuple[str, str], ...]
+    placement: Placement
+    pod: MappingType[str, Any]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Command and arguments together, as the process gets them."""
+        return (*(self.command or ()), *self.args)
+
+    @property
+    def processes(self) -> int:
+        """Training processes on one node: one per accelerator, one on CPUs."""
+        return self.devices.count if self.devices else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Elastic:
+    """How many nodes an elastic run may have, and how they find each other."""
+
+    min: int
+    max: int
+    backend: str
+    max_restarts: int
+    endpoint: str | None
+    conf: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where the run saves itself; `every` in seconds, `resume` the run to start from."""
+
+    claim: str | None
+    path: str
+    every: int | None
+    keep: int | None
+    resume: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The topology level within which the nodes must (or should) be, as its node label."""
+
+    label: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which run this is."""
+
+    job: str
+    team: str
+    cluster: str
+    number: int
+    namespace: str
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return f"{self.job}-r{self.number}"
+
+
+class Origins:
+    """Where each field of an effective declaration stands.
+
+    `effective` is the tree of nodes that all layers were merged into: each node still has the
+    file and line of the layer that set it.
+    """
+
+    __slots__ = ("anchor", "effective", "master")
+
+    def __init__(self, effective: Mapping, master: Mapping | None, anchor: Place) -> None:
+        self.effective = effective
+        self.master = master
+        self.anchor = anchor
+
+    def node(self, route: Route) -> Node | None:
+        """The node at a route, None where no layer sets it."""
+        root: Node = self.effective
+        if route[:1] == ("master",) and self.master is not None:
+            root, route = self.master, route[1:]
+        found, complete = descend(root, route)
+        return found if complete else None
+
+    def place(self, route: Route, key: bool = False) -> Place:
+        """The authored place of a route, or of the nearest thing around it that is written down.
+
+        A field that only has a built-in value has no line of its own: the anchor (the start of the
+        declaration) stands for it.
+        """
+        root: Node = self.effective
+        if route[:1] == ("master",) and self.master is not None:
+            root, route = self.master, route[1:]
+        while route:
+            found, complete = descend(root, route, key)
+            if complete and found.path != BUILT_IN:
+                return found.place
+            route, key = route[:-1], True
+        return self.anchor
+
+    def set(self, route: Route) -> bool:
+        """Whether a layer above the built-in one sets this route."""
+        node = self.node(route)
+        return node is not None and node.path != BUILT_IN
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One effective run of a job on a cluster.
+
+    `first` is the node of rank 0, `others` the rest; both are the same member where nothing
+    differs. `nodes` counts all nodes, the first included (for an elastic run: the most).
+    """
+
+    identity: Identity
+    path: str
+    first: Member
+    others: Member
+    nodes: int
+    elastic: Elastic | None
+    queue: str | None
+    priority: str | None
+    preemptible: bool | None
+    topology: Topology | None
+    max_duration: int | None
+    retries: int
+    grace: int
+    checkpoint: Checkpoint | None
+    host_network: bool
+    pull_secrets: tuple[str, ...]
+    stopped: bool
+    rerun: int
+    origins: Origins = field(compare=False)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The different kinds of node: one, or two where `master:` changes the first."""
+        if self.nodes == 1 or self.first is self.others:
+            return (self.first,)
+        return (self.first, self.others)
+
+    def routes(self, member: Member, *route: str | int) -> Route:
+        """The route of a field of a member, in the declaration's words."""
+        if member is self.first and self.first is not self.others:
+            return ("master", *route)
+        return tuple(route)
+
+    @property
+    def least_nodes(self) -> int:
+        """The nodes without which the run cannot start."""
+        return self.elastic.min if self.elastic else self.nodes
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators over all nodes, at the most."""
+        first = self.first.devices.count if self.first.devices else 0
+        others = self.others.devices.count if self.others.devices else 0
+        return first + others * (self.nodes - 1)
+
+    @property
+    def world_size(self) -> int:
+        """Training processes over all nodes, at the most."""
+        return self.first.processes + self.others.processes * (self.nodes - 1)
+
+
+def scalar(text: str, like: Node | None = None, path: str = BUILT_IN) -> Scalar:
+    """A scalar that stands where `like` stands (a value computed from it), or is built in."""
+    node = Scalar(text)
+    node.style = ""
+    node.path = like.path if like is not None else path
+    node.line = like.line if like is not None else 1
+    node.column = like.column if like is not None else 1
+    node.end_line = like.end_line if like is not None else 1
+    node.end_column = like.end_column if like is not None else 1
+    return node
+
+
+def mapping(entries: dict[Any, Any], like: Node | None = None, path: str = BUILT_IN) -> Mapping:
+    """A mapping that stands where `like` stands, or is built in."""
+    node = Mapping(entries)
+    node.flow = False
+    node.path = like.path if like is not None else path
+    node.line = like.line if like is not None else 1
+    node.column = like.column if like is not None else 1
+    node.end_line = like.end_line if like is not None else 1
+    node.end_column = like.end_column if like is not None else 1
+    return node

@@ -1,0 +1,432 @@
+"""The pod template of a member of a run, as every Kubernetes back end writes it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from compiler.merge import merge
+from compiler.model import Bounds, Companion, Image, Member, Mount, Run, Security, Variable
+from compiler.nodes import Mapping, Scalar, Sequence
+from compiler.site import Site
+
+CONTAINER = "pytorch"
+PULL = {"always": "Always", "if-not-present": "IfNotPresent", "never": "Never"}
+# torchrun kills its workers 30 s after SIGTERM unless told otherwise (torch,
+# distributed/elastic/multiprocessing/api.py); these seconds are left for its own end.
+SHUTDOWN_MARGIN = 15
+Object = dict[str, Any]
+
+
+def template(
+    run: Run, member: Member, site: Site, *, restart_policy: str | None, ports: list[Object]
+) -> Object:
+    """A pod template (`metadata` and `spec`) for one member, before base and passthrough.
+
+    `ports` are the back end's own, beside those of the declaration. `restart_policy` is None
+    where the object has its own field for it (PyTorchJob overwrites that of the template).
+    """
+    annotations = dict(member.annotations)
+    network = site.cluster.value.network
+    if network is not None and network.istio:
+        # The CRD and the injector want text here; a bare boolean is refused.
+        annotations.setdefault("sidecar.istio.io/inject", "false")
+    if run.topology is not None and site.kueue and run.queue is not None:
+        level = "required" if run.topology.required else "preferred"
+        annotations[f"kueue.x-k8s.io/podset-{level}-topology"] = run.topology.label
+    spec: Object = {}
+    if restart_policy is not None:
+        spec["restartPolicy"] = restart_policy
+    spec["terminationGracePeriodSeconds"] = run.grace
+    spec["automountServiceAccountToken"] = member.security.service_account_token
+    if member.security.service_account is not None:
+        spec["serviceAccountName"] = member.security.service_account
+    if run.host_network:
+        spec["hostNetwork"] = True
+        # Without it the pods' names do not resolve (the operator does not set it).
+        spec["dnsPolicy"] = "ClusterFirstWithHostNet"
+    pod_security = _pod_security(member.security)
+    if pod_security:
+        spec["securityContext"] = pod_security
+    if run.pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in run.pull_secrets]
+    queued = run.queue is not None and site.kueue
+    if member.placement.labels and not queued:
+        spec["nodeSelector"] = dict(member.placement.labels)
+    elif member.placement.labels:
+        # Beside a queue a node selector would be taken back at each sync (it is one atomic
+        # value, and Kueue adds the flavor's labels to it); an affinity is left alone.
+        spec["affinity"] = _affinity(member.placement.labels)
+    if member.placement.tolerations and not queued:
+        spec["tolerations"] = [dict(taint) for taint in member.placement.tolerations]
+    volumes = _Volumes()
+    container = _container(run, member, ports, volumes)
+    if member.init:
+        spec["initContainers"] = [_companion(companion, volumes) for companion in member.init]
+    spec["containers"] = [
+        container,
+        *(_companion(companion, volumes) for companion in member.sidecars),
+    ]
+    if volumes.items:
+        spec["volumes"] = volumes.items
+    metadata: Object = {}
+    labels = dict(member.labels)
+    if labels:
+        metadata["labels"] = labels
+    if annotations:
+        metadata["annotations"] = annotations
+    return {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}
+
+
+def passed(template: Object, member: Member) -> Object:
+    """The template with the declaration's `pod:` merged over it by the lists' keys."""
+    return merge(typed(member.pod), template) if member.pod else template
+
+
+def _container(run: Run, member: Member, ports: list[Object], volumes: _Volumes) -> Object:
+    container: Object = {"name": CONTAINER, "image": member.image.reference}
+    container["imagePullPolicy"] = PULL[member.pull]
+    if member.command is not None:
+        container["command"] = list(member.command)
+    if member.args:
+        container["args"] = list(member.args)
+    if member.working_dir is not None:
+        container["workingDir"] = member.working_dir
+    container["env"] = identity(run) + [
+        _variable(variable) for variable in _environment(run, member)
+    ]
+    resources = _resources(member)
+    if resources:
+        container["resources"] = resources
+    all_ports = [
+        {"name": name, "containerPort": port, "protocol": "TCP"} for name, port in member.ports
+    ]
+    all_ports += ports
+    if all_ports:
+        container["ports"] = all_ports
+    mounts = [volumes.mount(mount) for mount in member.mounts]
+    checkpoint = run.checkpoint
+    if (
+        checkpoint is not None
+        and checkpoint.claim is not None
+        and checkpoint.path not in dict((mount.path, mount) for mount in member.mounts)
+    ):
+        mounts.append(volumes.mount(Mount(checkpoint.path, "claim", checkpoint.claim)))
+    if member.files:
+        mounts += volumes.files(run, member)
+    if member.shm is not None:
+        mounts.append(volumes.shared_memory(member.shm.text))
+    if mounts:
+        container["volumeMounts"] = mounts
+    security = _container_security(member.security)
+    if security:
+        container["securityContext"] = security
+    return container
+
+
+def identity(run: Run) -> list[Object]:
+    """Which run this is, for the process: see docs/environment.md."""
+    values = {
+        "RUN_NAME": run.identity.name,
+        "RUN_NUMBER": str(run.identity.number),
+        "RUN_LINEAGE": lineage(run),
+        "SOURCE_COMMIT": "unpublished",
+    }
+    if run.checkpoint is not None:
+        values["CHECKPOINT_DIR"] = checkpoint_dir(run)
+    return [{"name": name, "value": value} for name, value in values.items()]
+
+
+def lineage(run: Run) -> str:
+    """The first run of the lineage: the runs that share a checkpoint folder."""
+    return f"{run.identity.job}-r{run.identity.number}"
+
+
+def checkpoint_dir(run: Run) -> str:
+    """The folder of the lineage: `<path>/<cluster>/<team>/<job>/r1`."""
+    assert run.checkpoint is not None
+    who = run.identity
+    return f"{run.checkpoint.path.rstrip('/')}/{who.cluster}/{who.team}/{who.job}/r{who.number}"
+
+
+def torchrun(words: tuple[str, ...]) -> bool:
+    """Whether a command starts torchrun, by any of its names, also within a shell's script."""
+    text = " ".join(words)
+    return "torchrun" in text or "torch.distributed.run" in text or "accelerate launch" in text
+
+
+def _environment(run: Run, member: Member) -> list[Variable]:
+    variables = list(member.env)
+    names = {variable.name for variable in variables}
+    added: list[Variable] = []
+    if run.grace > 30 and torchrun(member.words) and "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" not in names:
+        added.append(Variable("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(run.grace - SHUTDOWN_MARGIN)))
+    return added + variables
+
+
+def _variable(variable: Variable) -> Object:
+    if variable.secret is not None:
+        return {
+            "name": variable.name,
+            "valueFrom": {"secretKeyRef": {"name": variable.secret, "key": variable.key}},
+        }
+    return {"name": variable.name, "value": variable.value}
+
+
+def _resources(member: Member) -> Object:
+    requests: Object = {}
+    limits: Object = {}
+    _bound(requests, limits, "cpu", member.cpu)
+    _bound(requests, limits, "memory", member.memory)
+    extended: list[tuple[str, str]] = []
+    if member.storage is not None:
+        extended.append(("ephemeral-storage", member.storage.text))
+    if member.devices is not None:
+        extended.append((member.devices.resource, str(member.devices.count)))
+    extended += [(name, str(count)) for name, count in member.resources]
+    for name, amount in extended:
+        # Kubernetes refuses extended resources whose request and limit differ.
+        requests[name] = amount
+        limits[name] = amount
+    return {"requests": requests, "limits": limits} if limits else {}
+
+
+def _bound(requests: Object, limits: Object, name: str, bounds: Bounds | None) -> None:
+    if bounds is not None:
+        requests[name] = bounds.request.text
+        limits[name] = bounds.limit.text
+
+
+def _companion(companion: Companion, volumes: _Volumes) -> Object:
+    container: Object = {
+        "name": companion.name,
+        "image": companion.image.reference,
+        "imagePullPolicy": "IfNotPresent",
+    }
+    if companion.command is not None:
+        container["command"] = list(companion.command)
+    if companion.args:
+        container["args"] = list(companion.args)
+    if companion.env:
+        container["env"] = [_variable(variable) for variable in companion.env]
+    requests: Object = {}
+    limits: Object = {}
+    _bound(requests, limits, "cpu", companion.cpu)
+    _bound(requests, limits, "memory", companion.memory)
+    if limits:
+        container["resources"] = {"requests": requests, "limits": limits}
+    if companion.ports:
+        container["ports"] = [
+            {"name": name, "containerPort": port, "protocol": "TCP"}
+            for name, port in companion.ports
+        ]
+    if companion.mounts:
+        container["volumeMounts"] = [volumes.mount(mount) for mount in companion.mounts]
+    return container
+
+
+class _Volumes:
+    """The volumes of a pod, each once however often it is mounted."""
+
+    def __init__(self) -> None:
+        self.items: list[Object] = []
+        self._names: dict[tuple[str, str], str] = {}
+
+    def mount(self, mount: Mount) -> Object:
+        distinct = mount.path if mount.kind == "scratch" else mount.source
+        name = self._names.get((mount.kind, distinct))
+        if name is None:
+            name = self._name(mount.kind, distinct)
+            self._names[(mount.kind, distinct)] = name
+            self.items.append({"name": name, **_source(mount)})
+        entry: Object = {"name": name, "mountPath": mount.path}
+        if mount.read_only:
+            entry["readOnly"] = True
+        if mount.sub_path is not None:
+            entry["subPath"] = mount.sub_path
+        return entry
+
+    def files(self, run: Run, member: Member) -> list[Object]:
+        self.items.append({"name": "files", "configMap": {"name": files_name(run, member)}})
+        return [
+            {
+                "name": "files",
+                "mountPath": file.path,
+                "subPath": _file_key(index, file.source),
+                "readOnly": True,
+            }
+            for index, file in enumerate(member.files)
+        ]
+
+    def shared_memory(self, size: str) -> Object:
+        self.items.append({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": size}})
+        return {"name": "shm", "mountPath": "/dev/shm"}
+
+    def _name(self, kind: str, source: str) -> str:
+        prefix = {"claim": "", "config_map": "config-", "secret": "secret-", "scratch": "scratch-"}[
+            kind
+        ]
+        word = "".join(c if c.isalnum() else "-" for c in source.lower()).strip("-")
+        name = f"{prefix}{word}"
+        taken = {item["name"] for item in self.items} | {"shm", "files"}
+        if len(name) > 63 or not name.isascii() or name in taken:
+            digest = hashlib.sha256(f"{kind}:{source}".encode()).hexdigest()[:8]
+            name = (
+                f"{prefix}{word[:40].strip('-')}-{digest}"
+                if word.isascii()
+                else f"{prefix}{digest}"
+            )
+        return name
+
+
+def _source(mount: Mount) -> Object:
+    if mount.kind == "claim":
+        # Whether the volume itself is read-only is said at each mount, for another mount of the
+        # same claim may write.
+        return {"persistentVolumeClaim": {"claimName": mount.source}}
+    if mount.kind == "config_map":
+        return {"configMap": {"name": mount.source}}
+    if mount.kind == "secret":
+        return {"secret": {"secretName": mount.source}}
+    assert mount.size is not None
+    return {"emptyDir": {"sizeLimit": mount.size.text}}
+
+
+def _file_key(index: int, source: str) -> str:
+    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in source.rpartition("/")[2])
+    return f"{index}-{name}"
+
+
+def files_name(run: Run, member: Member) -> str:
+    """The name of the ConfigMap with a member's files: another content is another ConfigMap."""
+    content = hashlib.sha256()
+    for file in member.files:
+        content.update(f"{file.path}\0{file.source}\0{file.digest}\0".encode())
+    return f"{run.identity.job}-files-{content.hexdigest()[:10]}"
+
+
+def files_objects(run: Run) -> list[Object]:
+    """The ConfigMaps that a run's files are mounted from."""
+    made: dict[str, Object] = {}
+    for member in run.members:
+        if not member.files:
+            continue
+        name = files_name(run, member)
+        data: Object = {}
+        binary: Object = {}
+        for index, file in enumerate(member.files):
+            key = _file_key(index, file.source)
+            try:
+                data[key] = _printable(file.content.decode())
+            except ValueError:
+                binary[key] = base64.b64encode(file.content).decode()
+        made[name] = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": run.identity.namespace},
+            "immutable": True,
+            **({"data": data} if data else {}),
+            **({"binaryData": binary} if binary else {}),
+        }
+    return list(made.values())
+
+
+def _printable(text: str) -> str:
+    if any(ord(c) < 32 and c not in "\t\n\r" or ord(c) == 127 for c in text):
+        raise ValueError("control characters go into binaryData")
+    return text
+
+
+def _pod_security(security: Security) -> Object:
+    fields = {
+        "runAsUser": security.run_as_user,
+        "runAsGroup": security.run_as_group,
+        "fsGroup": security.fs_group,
+        "runAsNonRoot": security.non_root,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _container_security(security: Security) -> Object:
+    return {"capabilities": {"add": list(security.capabilities)}} if security.capabilities else {}
+
+
+def _affinity(labels: Any) -> Object:
+    terms = [{"key": key, "operator": "In", "values": [value]} for key, value in labels.items()]
+    return {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": terms}]
+            }
+        }
+    }
+
+
+# Fields of a pod that hold text whatever the letters look like: what is written is what is meant.
+_TEXT_MAPS = frozenset({"labels", "annotations", "nodeSelector", "matchLabels"})
+_TEXT_FIELDS = frozenset({"value", "name", "image", "key", "command", "args", "mountPath", "path"})
+
+
+def typed(node: Any, field: str = "", text: bool = False) -> Any:
+    """The `pod:` passthrough as plain data: text where the pod schema has text, else numbers.
+
+    Plain `true`, `false` and whole numbers become booleans and integers; everything quoted, and
+    everything in a text field, keeps its letters.
+    """
+    if isinstance(node, Mapping):
+        inside = field in _TEXT_MAPS or (field in ("requests", "limits"))
+        return {str(key): typed(value, str(key), inside) for key, value in node.items()}
+    if isinstance(node, Sequence):
+        return [typed(item, field, text) for item in node]
+    if isinstance(node, Scalar):
+        if text or not node.plain or field in _TEXT_FIELDS:
+            return str(node)
+        if node in ("true", "false"):
+            return node == "true"
+        if node.empty:
+            return None
+        if (
+            node.isascii()
+            and node.lstrip("-").isdigit()
+            and (node == "0" or not node.lstrip("-").startswith("0"))
+        ):
+            return int(node)
+        return str(node)
+    return node
+
+
+def object_metadata(run: Run, site: Site) -> Object:
+    """Name, namespace, labels and annotations of a training object."""
+    from compiler.digests import operation, training
+
+    who = run.identity
+    labels = {
+        "app.kubernetes.io/name": who.job,
+        "app.kubernetes.io/managed-by": "runwright",
+        "runwright/team": who.team,
+    }
+    if run.queue is not None and site.kueue:
+        labels["kueue.x-k8s.io/queue-name"] = run.queue
+        if run.priority is not None:
+            labels["kueue.x-k8s.io/priority-class"] = run.priority
+        if run.max_duration is not None:
+            # Kueue's own clock: the operator's deadline does not wake up by itself.
+            labels["kueue.x-k8s.io/max-exec-time-seconds"] = str(run.max_duration)
+    annotations = {
+        "runwright/job": f"{who.team}/{who.job}",
+        "runwright/run": str(who.number),
+        "runwright/lineage": lineage(run),
+        "runwright/training": training(run),
+        "runwright/operation": operation(run),
+        "runwright/source-commit": "unpublished",
+        # A launched run is never changed in place, and a shell's ${VARIABLE} is not the syncer's.
+        "kustomize.toolkit.fluxcd.io/ssa": "IfNotPresent",
+        "kustomize.toolkit.fluxcd.io/substitute": "disabled",
+    }
+    return {
+        "name": who.name,
+        "namespace": who.namespace,
+        "labels": labels,
+        "annotations": annotations,
+    }

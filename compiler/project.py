@@ -1,0 +1,386 @@
+"""All stages over a repository: read, type, lower, check, emit; one job at a time.
+
+Nothing here writes. A `JobResult` holds everything that later stages need about one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from compiler.backends import Object, backends
+from compiler.base import Base
+from compiler.base import load as load_base
+from compiler.diagnostics import Finding, Place, Related, Severity
+from compiler.effective import Effective, effective
+from compiler.features import ROUTES, used
+from compiler.lowering import lower
+from compiler.model import Identity, Origins, Run
+from compiler.names import job_name_problem
+from compiler.nodes import Mapping, Scalar, Sequence as NodeSequence
+from compiler.overlay import desired
+from compiler.policy.rules import RulesPolicy
+from compiler.policy.team import Team
+from compiler.repository import Document, Policy, Repository
+from compiler.rules import Report, finding, lookup, of_stage
+from compiler.site import Site
+from compiler.source import Source, decode
+from compiler.suggestions import choose
+from compiler.tree import read
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run of a job on one cluster: the model, and the objects that it becomes.
+
+    `objects[0]` is the training object with the base merged in; ConfigMaps follow.
+    """
+
+    run: Run
+    site: Site
+    effective: Effective
+    base: Base
+    objects: tuple[Object, ...]
+
+
+@dataclass(slots=True)
+class JobResult:
+    """What became of one declaration."""
+
+    path: str
+    digest: str = ""
+    team: str = ""
+    job: str = ""
+    clusters: tuple[str, ...] = ()
+    findings: list[Finding] = field(default_factory=list)  # type: ignore[assignment]
+    runs: list[RunResult] = field(default_factory=list)  # type: ignore[assignment]
+    depends: dict[str, str] = field(default_factory=dict)  # type: ignore[assignment]
+    node: Mapping | None = None
+    source: Source | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether no error stands against it."""
+        return all(f.severity is not Severity.ERROR for f in self.findings)
+
+
+class Project:
+    """A repository with its policy read, ready to judge jobs."""
+
+    def __init__(
+        self, repository: Repository, at: datetime | None = None, cluster: str | None = None
+    ) -> None:
+        self.repository = repository
+        self.at = at or datetime.now(UTC)
+        self.only_cluster = cluster
+        self._sites: dict[tuple[str, str, str], Site] = {}
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy; its findings are part of every check."""
+        return self.repository.policy()
+
+    @cached_property
+    def _bases(self) -> tuple[dict[str, Base], list[Finding]]:
+        bases: dict[str, Base] = {}
+        findings: list[Finding] = []
+        for name, backend in backends().items():
+            if (self.repository.root / "base" / name).is_dir():
+                base, problems = load_base(self.repository, backend)
+                findings += problems
+                if base is not None:
+                    bases[name] = base
+        return bases, findings
+
+    @property
+    def bases(self) -> dict[str, Base]:
+        """The bases by back end; one with findings is missing."""
+        return self._bases[0]
+
+    @property
+    def base_findings(self) -> list[Finding]:
+        return self._bases[1]
+
+    @property
+    def today(self) -> date:
+        return self.at.date()
+
+    def results(self, paths: Iterable[Path] | None = None) -> Iterator[JobResult]:
+        """The result of each declaration, in the order of the paths."""
+        for path in self.repository.job_files()[0] if paths is None else paths:
+            yield self.judge(path)
+
+    def judge(self, path: Path) -> JobResult:
+        """Everything about one declaration: findings, and the runs it stands for."""
+        shown = self.repository.relative(path)
+        result = JobResult(shown)
+        source, findings = decode(shown, self.repository.read_bytes(path))
+        result.findings += findings
+        if source is None:
+            return result
+        result.source, result.digest = source, source.digest
+        node, findings = read(source)
+        result.findings += findings
+        if not isinstance(node, Mapping):
+            return result
+        result.node = node
+        result.job = path.stem
+        self._name(result)
+        team = self._team(result, path, node)
+        if team is None or findings:
+            self._shape(result, node)
+            return result
+        clusters = self._clusters(result, team, node)
+        if not clusters:
+            self._shape(result, node)
+        for name in clusters:
+            run = self._run(result, node, team, name)
+            if run is not None:
+                result.runs.append(run)
+        result.findings = _deduplicated(result.findings)
+        return result
+
+    def _shape(self, result: JobResult, node: Mapping) -> None:
+        """The findings about the declaration alone, where the layers around it are unknown."""
+        from compiler.declaration import Declaration
+        from compiler.validation import validate
+
+        result.findings += validate(Declaration, node, "a job")[1]
+
+    def _name(self, result: JobResult) -> None:
+        problem = job_name_problem(result.job)
+        if problem is not None:
+            result.findings.append(finding("bad-name", Place.start(result.path), *problem))
+
+    def _team(self, result: JobResult, path: Path, node: Mapping) -> Document[Team] | None:
+        folder = path.parent.name if path.parent != self.repository.root / "jobs" else None
+        written = node.get("team")
+        if isinstance(written, Scalar) and not written.empty:
+            name = str(written)
+            if folder is not None and folder != name:
+                result.findings.append(
+                    finding(
+                        "team-and-folder-differ",
+                        written.place,
+                        f"the file is in jobs/{folder}/, and says that it belongs to {name}",
+                        f"take the line out, or move the file to jobs/{name}/",
+                    )
+                )
+                return None
+        elif folder is not None:
+            name = folder
+        elif "team" in node:
+            return None
+        else:
+            first = next(iter(node), None)
+            place = first.place if isinstance(first, Scalar) else Place.start(result.path)
+            result.findings.append(
+                finding(
+                    "missing-key",
+                    place,
+                    "nothing says which team the job belongs to",
+                    "add `team:`, or move the file to jobs/<team>/",
+                )
+            )
+            return None
+        result.team = name
+        team = self.policy.teams.get(name)
+        if team is None and f"policy/teams/{name}.yaml" not in self.policy.broken:
+            place = written.place if isinstance(written, Scalar) else Place.start(result.path)
+            result.findings.append(
+                finding(
+                    "unknown-team",
+                    place,
+                    f"there is no team `{name}`",
+                    choose(name, self.policy.teams, f"add policy/teams/{name}.yaml"),
+                )
+            )
+        return team
+
+    def _clusters(self, result: JobResult, team: Document[Team], node: Mapping) -> list[str]:
+        written = node.get("cluster")
+        places: list[tuple[str, Place]] = []
+        if isinstance(written, Scalar) and not written.empty:
+            places = [(str(written), written.place)]
+        elif isinstance(written, NodeSequence):
+            places = [(str(item), item.place) for item in written if isinstance(item, Scalar)]
+        elif written is None:
+            default = team.value.default_cluster or (
+                team.value.clusters[0] if len(team.value.clusters) == 1 else None
+            )
+            if default is None:
+                result.findings.append(
+                    finding(
+                        "missing-key",
+                        Place.start(result.path),
+                        f"the team {team.name} has several clusters and no default_cluster",
+                        "add `cluster:` with one of: " + ", ".join(team.value.clusters),
+                    )
+                )
+                return []
+            places = [(default, team.place("default_cluster"))]
+        names: list[str] = []
+        for name, place in places:
+            if name not in team.value.clusters:
+                result.findings.append(
+                    finding(
+                        "unknown-cluster",
+                        place,
+                        f"the team {team.name} has no cluster `{name}`",
+                        choose(name, team.value.clusters),
+                        [Related(team.place("clusters"), "the team's clusters")],
+                    )
+                )
+            elif name in self.policy.clusters and name not in names:
+                names.append(name)
+            elif (
+                name not in self.policy.clusters
+                and f"policy/clusters/{name}.yaml" not in self.policy.broken
+            ):
+                result.findings.append(
+                    finding(
+                        "unknown-cluster",
+                        place,
+                        f"there is no cluster `{name}`",
+                        choose(name, self.policy.clusters, f"add policy/clusters/{name}.yaml"),
+                    )
+                )
+        result.clusters = tuple(names)
+        return [name for name in names if self.only_cluster in (None, name)]
+
+    def _site(self, team: Document[Team], cluster: str, backend: str) -> Site:
+        key = (team.name, cluster, backend)
+        site = self._sites.get(key)
+        if site is None:
+            policy = self.policy
+            site = self._sites[key] = Site(
+                self.repository.root,
+                policy.clusters[cluster],
+                team,
+                policy.images,
+                policy.lock,
+                policy.rules,
+                backend,
+            )
+        return site
+
+    def backend_of(self, cluster: str, several: bool) -> str:
+        """The back end that a cluster's policy chooses."""
+        choice = self.policy.clusters[cluster].value.backend
+        return choice.multi_node if several else choice.single_node
+
+    def _run(
+        self, result: JobResult, node: Mapping, team: Document[Team], cluster: str
+    ) -> RunResult | None:
+        chosen: list[str] = []
+
+        def base_of(several: bool) -> Mapping | None:
+            chosen.append(self.backend_of(cluster, several))
+            base = self.bases.get(chosen[0])
+            return base.fields if base is not None else None
+
+        whole, findings = effective(node, cluster, team, self.policy, base_of)
+        if whole is None:
+            result.findings += findings
+            return None
+        backend = backends()[chosen[0]]
+        site = self._site(team, cluster, backend.target.name)
+        identity = Identity(result.job, team.name, cluster, 1, team.value.namespace)
+        run, findings = lower(whole, identity, result.path, site)
+        result.findings += findings
+        if run is None:
+            return None
+        for member in run.members:
+            result.depends.update({file.source: file.digest for file in member.files})
+        found = list(self._checked("run", run, site, ()))
+        for feature in sorted(used(run) - backend.target.keeps):
+            found.append(
+                finding(
+                    "unsupported-by-backend",
+                    run.origins.place(ROUTES[feature], key=True),
+                    f"the back end {backend.target.name} of the cluster {cluster} cannot carry this ({feature})",
+                    "take it out, or choose another back end in policy/clusters/",
+                    [Related(site.cluster.place("backend"), "the back ends of the cluster")],
+                )
+            )
+        base = self.bases.get(backend.target.name)
+        if base is None:
+            if not (self.repository.root / "base" / backend.target.name).is_dir():
+                found.append(
+                    finding(
+                        "missing-base",
+                        site.cluster.place("backend"),
+                        f"there is no base/{backend.target.name}/, which this cluster's runs stand on",
+                        f"add base/{backend.target.name}/ with a kustomization.yaml and one {backend.target.kind}",
+                    )
+                )
+            result.findings += self._weighed(found, whole)
+            return None
+        if any(f.severity is Severity.ERROR for f in found):
+            # The object of a run that cannot be right would only repeat its mistakes.
+            result.findings += self._weighed(found, whole)
+            return None
+        emitted = backend.emit(run, site)
+        objects = (desired(base, emitted[0], backend.target), *emitted[1:])
+        found += self._checked("object", run, site, objects)
+        result.findings += self._weighed(found, whole)
+        return RunResult(run, site, whole, base, objects)
+
+    def _checked(
+        self, stage: Any, run: Run, site: Site, objects: Sequence[Object]
+    ) -> Iterator[Finding]:
+        for rule in of_stage(stage):
+            assert rule.check is not None
+            reports = rule.check(run, site, objects) if stage == "object" else rule.check(run, site)
+            for report in reports:
+                yield placed(rule.name, report, run.origins)
+
+    def _weighed(self, findings: list[Finding], whole: Effective) -> list[Finding]:
+        """The findings with the weights of policy, without those that the job waives."""
+        rules: RulesPolicy | None = self.policy.rules.value if self.policy.rules else None
+        weights: dict[str, str] = {}
+        for name, weight in ((rules.severity if rules else None) or {}).items():
+            registered = lookup(name)
+            if registered is not None and registered.rule.severity is not Severity.ERROR:
+                weights[registered.name] = weight
+        waived: set[str] = set()
+        for waiver in whole.declaration.waive or ():
+            registered = lookup(waiver.rule)
+            if (
+                registered is not None
+                and registered.rule.severity is not Severity.ERROR
+                and waiver.until >= self.today
+            ):
+                waived.add(registered.name)
+        kept: list[Finding] = []
+        for item in findings:
+            weight = weights.get(item.rule)
+            if weight == "off" or item.rule in waived:
+                continue
+            kept.append(item if weight is None else item.with_severity(Severity(weight)))
+        return kept
+
+
+def placed(rule: str, report: Report, origins: Origins) -> Finding:
+    """A check's report as a finding: routes become the authored places behind them."""
+    place = report.place or origins.place(report.route, report.key)
+    related = [
+        Related(where if isinstance(where, Place) else origins.place(where), note)
+        for where, note in report.related
+    ]
+    if place.path != origins.anchor.path and report.place is None:
+        # The value comes from policy, base or an image: the job that uses it is named too.
+        related.append(Related(origins.anchor, "in this job"))
+    return finding(rule, place, report.message, report.help, related, report.edits)
+
+
+def _deduplicated(findings: list[Finding]) -> list[Finding]:
+    """The findings without those that another cluster of the same job has given already."""
+    seen: dict[Finding, None] = {}
+    for item in findings:
+        seen.setdefault(item)
+    return list(seen)

@@ -1,0 +1,255 @@
+"""The repository: where it is, which files it has, and its policy as typed documents."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from compiler.diagnostics import CompilerError, Finding, Place
+from compiler.images import Image, Lock
+from compiler.nodes import Mapping, Node, Scalar, descend
+from compiler.policy.cluster import Cluster
+from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
+from compiler.policy.team import Team
+from compiler.rules import finding
+from compiler.source import Source, decode
+from compiler.tree import read
+from compiler.validation import validate
+
+M = TypeVar("M", bound=BaseModel)
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class Document(Generic[M]):
+    """A policy or image file: its name, its tree with places, and its typed value."""
+
+    name: str
+    path: str
+    node: Mapping
+    value: M
+
+    def place(self, *route: str | int, key: bool = False) -> Place:
+        """The authored place of a route, or of the nearest thing around it that is there."""
+        while route:
+            found, complete = descend(self.node, route, key)
+            if complete:
+                return found.place
+            route, key = route[:-1], True
+        first = next(iter(self.node), None)
+        return first.place if isinstance(first, Scalar) else Place.start(self.path)
+
+
+@dataclass(slots=True)
+class Policy:
+    """All of `policy/` and the image files, as far as they could be read.
+
+    `findings` is what is wrong in them; a file with findings is missing from its mapping, and its
+    name is in `broken`, so that a job that needs it is neither judged nor read as absent.
+    """
+
+    clusters: dict[str, Document[Cluster]] = field(default_factory=dict)  # type: ignore[assignment]
+    teams: dict[str, Document[Team]] = field(default_factory=dict)  # type: ignore[assignment]
+    images: dict[str, Document[Image]] = field(default_factory=dict)  # type: ignore[assignment]
+    waivers: dict[str, Document[WaiverPolicy]] = field(default_factory=dict)  # type: ignore[assignment]
+    stops: dict[str, Document[StopPolicy]] = field(default_factory=dict)  # type: ignore[assignment]
+    rules: Document[RulesPolicy] | None = None
+    lock: Document[Lock] | None = None
+    findings: list[Finding] = field(default_factory=list)  # type: ignore[assignment]
+    broken: set[str] = field(default_factory=set)  # type: ignore[assignment]
+    sources: dict[str, Source] = field(default_factory=dict)  # type: ignore[assignment]
+    digests: list[str] = field(default_factory=list)  # type: ignore[assignment]
+
+
+class Repository:
+    """A folder with `[tool.compiler]` in its `pyproject.toml`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @classmethod
+    def find(cls, start: Path, explicit: bool = False) -> Repository:
+        """The repository around `start`; raises CompilerError where there is none."""
+        start = start.resolve()
+        candidates = [start] if explicit else [start, *start.parents]
+        for folder in candidates:
+            manifest = folder / "pyproject.toml"
+            if manifest.is_file():
+                try:
+                    tools = tomllib.loads(manifest.read_text("utf-8")).get("tool", {})
+                except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+                    raise CompilerError(f"{manifest} cannot be read: {error}") from None
+                if "compiler" in tools:
+                    return cls(folder)
+        raise CompilerError(
+            f"no repository at {start}: no pyproject.toml with [tool.compiler]"
+            + ("" if explicit else " here or in a folder above"),
+            "name it with --repo DIR",
+        )
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The `[tool.compiler]` table."""
+        manifest = tomllib.loads((self.root / "pyproject.toml").read_text("utf-8"))
+        return manifest["tool"]["compiler"]
+
+    @cached_property
+    def cache(self) -> Path:
+        """The folder of caches; it may be missing or unwritable."""
+        named = os.environ.get("COMPILER_CACHE")
+        return Path(named) if named else self.root / ".cache" / "compiler"
+
+    def relative(self, path: Path) -> str:
+        """A path as it is printed: from the root, with `/`."""
+        return path.relative_to(self.root).as_posix()
+
+    def contains(self, path: Path) -> bool:
+        """Whether a path, with all links followed, is inside the repository."""
+        return path.resolve().is_relative_to(self.root.resolve())
+
+    def job_files(self) -> tuple[list[Path], list[Finding]]:
+        """The declarations under `jobs/`, in the order of their paths, and what is wrong there.
+
+        `jobs/x.yaml` and `jobs/<team>/x.yaml` are declarations. Folders below a team's folder hold
+        the files that declarations mount, and are nobody's jobs.
+        """
+        files: list[Path] = []
+        findings: list[Finding] = []
+        jobs = self.root / "jobs"
+        if not jobs.is_dir():
+            return [], []
+        for entry in _entries(jobs):
+            if entry.is_dir() and not entry.is_symlink():
+                for inner in _entries(entry):
+                    self._take(inner, files, findings)
+            else:
+                self._take(entry, files, findings)
+        return files, findings
+
+    def _take(self, path: Path, files: list[Path], findings: list[Finding]) -> None:
+        shown = self.relative(path)
+        if path.is_symlink() and not self.contains(path):
+            findings.append(
+                finding(
+                    "link-out-of-repository",
+                    Place.start(shown),
+                    f"{shown} is a link to a file outside the repository",
+                    "put the file itself here: what a reviewer sees must be what runs",
+                )
+            )
+        elif path.is_dir():
+            return
+        elif path.suffix in SUFFIXES:
+            files.append(path)
+        elif path.suffix.lower() in SUFFIXES or path.suffix.lower() in (
+            ".json",
+            ".yaml~",
+            ".txt",
+            "",
+        ):
+            if path.name.startswith(".") or path.name in ("CODEOWNERS", "OWNERS"):
+                return
+            findings.append(
+                finding(
+                    "not-a-declaration",
+                    Place.start(shown),
+                    f"{shown} is not read: declarations end in .yaml",
+                    f"rename it to {path.stem}.yaml, or move it out of jobs/ (a folder below a team's holds files)",
+                )
+            )
+
+    def read_bytes(self, path: Path) -> bytes:
+        """The bytes of a file, at most a little over the limit of a declaration."""
+        with path.open("rb") as file:
+            return file.read(256 * 1024 + 1)
+
+    def policy(self) -> Policy:
+        """All of `policy/` and the image files."""
+        policy = Policy()
+        for path in _yaml_files(self.root / "policy" / "clusters"):
+            self._load(policy, path, Cluster, policy.clusters, "a cluster")
+        for path in _yaml_files(self.root / "policy" / "teams"):
+            self._load(policy, path, Team, policy.teams, "a team")
+        for path in _yaml_files(self.root / "policy" / "waivers"):
+            self._load(policy, path, WaiverPolicy, policy.waivers, "a waiver")
+        for path in _yaml_files(self.root / "policy" / "stops"):
+            self._load(policy, path, StopPolicy, policy.stops, "a stop")
+        rules: dict[str, Document[RulesPolicy]] = {}
+        locks: dict[str, Document[Lock]] = {}
+        for path in (self.root / "policy" / "rules.yaml",):
+            if path.exists():
+                self._load(policy, path, RulesPolicy, rules, "the rules")
+        lock = self.root / "images" / "lock.yaml"
+        if lock.exists():
+            self._load(policy, lock, Lock, locks, "the image lock")
+        policy.rules, policy.lock = rules.get("rules"), locks.get("lock")
+        images = self.root / "images"
+        for folder in _entries(images) if images.is_dir() else ():
+            path = folder / "image.yaml"
+            if path.is_file():
+                self._load(policy, path, Image, policy.images, "an image", folder.name)
+        return policy
+
+    def _load(
+        self,
+        policy: Policy,
+        path: Path,
+        model: type[M],
+        into: dict[str, Document[M]],
+        values: str,
+        name: str = "",
+    ) -> None:
+        shown = self.relative(path)
+        name = name or path.stem
+        if not self.contains(path):
+            policy.broken.add(shown)
+            policy.findings.append(
+                finding(
+                    "link-out-of-repository",
+                    Place.start(shown),
+                    f"{shown} is a link to a file outside the repository",
+                    "put the file itself here: what a reviewer sees must be what runs",
+                )
+            )
+            return
+        source, findings = decode(shown, self.read_bytes(path))
+        if source is None:
+            policy.findings += findings
+            policy.broken.add(shown)
+            return
+        policy.sources[shown] = source
+        policy.digests.append(f"{shown}:{source.digest}")
+        node, findings = read(source)
+        policy.findings += findings
+        value: M | None = None
+        if isinstance(node, Mapping):
+            value, more = validate(model, node, values)
+            policy.findings += more
+        if value is None or findings:
+            policy.broken.add(shown)
+        if isinstance(node, Mapping) and value is not None and not findings:
+            into[name] = Document(name, shown, node, value)
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir(), key=lambda path: path.name.encode("utf-8", "surrogateescape"))
+
+
+def _yaml_files(folder: Path) -> Iterator[Path]:
+    if folder.is_dir():
+        for path in _entries(folder):
+            if path.suffix in SUFFIXES and path.is_file():
+                yield path
+
+
+def folded(name: str) -> str:
+    """A name as a file system without case, or with another Unicode form, sees it."""
+    return unicodedata.normalize("NFKC", name).casefold()

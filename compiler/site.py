@@ -1,0 +1,47 @@
+"""What surrounds a run: its cluster, its team, its images, and the lines where policy says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingType
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler.images import Image, Lock
+from compiler.policy.cluster import Accelerator, Cluster, Node
+from compiler.policy.rules import RulesPolicy
+from compiler.policy.team import Team
+from compiler.repository import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Everything a check or a back end may ask about the surroundings of one run.
+
+    `backend` is the name of the back end that the cluster's policy chooses for this run. Documents
+    know the places of their fields: `site.cluster.place("queues", "research")`.
+    """
+
+    root: Path
+    cluster: Document[Cluster]
+    team: Document[Team]
+    images: MappingType[str, Document[Image]]
+    lock: Document[Lock] | None
+    rules: Document[RulesPolicy] | None
+    backend: str
+
+    def accelerator(self, name: str) -> Accelerator | None:
+        """The catalogue's entry of an accelerator, or None."""
+        return (self.cluster.value.accelerators or {}).get(name)
+
+    def node(self, accelerator: str | None) -> tuple[Node, int] | None:
+        """What one node with this accelerator (or without any) offers, and how many there are."""
+        if accelerator is None:
+            cpu = self.cluster.value.cpu_nodes
+            return (cpu.node, cpu.nodes) if cpu else None
+        entry = self.accelerator(accelerator)
+        return (entry.node, entry.nodes) if entry else None
+
+    @property
+    def kueue(self) -> bool:
+        """Whether Kueue admits the runs of this cluster."""
+        return (self.cluster.value.admission or "kueue") == "kueue"

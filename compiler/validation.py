@@ -1,0 +1,263 @@
+"""Nodes against a model: the typed value, or one finding per mistake in our own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from compiler.diagnostics import Finding, Place
+from compiler.nodes import Mapping, Node, Scalar, descend
+from compiler.rules import finding
+from compiler.scalars import shown
+
+M = TypeVar("M", bound=BaseModel)
+
+# Words of other tools and of Kubernetes for a thing that has another name here.
+SYNONYMS: dict[str, str] = {
+    "nodes": "num_nodes",
+    "node": "num_nodes",
+    "replicas": "num_nodes",
+    "workers": "num_nodes",
+    "numnodes": "num_nodes",
+    "gpus": "accelerators",
+    "gpu": "accelerators",
+    "gpus_per_node": "accelerators",
+    "accelerator": "accelerators",
+    "envs": "env",
+    "environment": "env",
+    "volumes": "mounts",
+    "volume_mounts": "mounts",
+    "file_mounts": "mounts",
+    "timeout": "max_duration",
+    "time": "max_duration",
+    "duration": "max_duration",
+    "time_limit": "max_duration",
+    "activedeadlineseconds": "max_duration",
+    "shm": "shm_size",
+    "retries": "retry",
+    "max_retries": "retry",
+    "backofflimit": "retry",
+    "grace": "stop",
+    "terminationgraceperiodseconds": "stop",
+    "partition": "queue",
+    "pull_secret": "pull_secrets",
+    "pullsecrets": "pull_secrets",
+    "imagepullsecrets": "pull_secrets",
+    "hostnetwork": "host_network",
+    "initcontainers": "init",
+    "init_containers": "init",
+    "containers": "sidecars",
+    "tolerations": "placement",
+    "nodeselector": "placement",
+    "node_selector": "placement",
+    "podspec": "pod",
+    "pod_template": "pod",
+    "mem": "memory",
+    "cpus": "cpu",
+    "resources_per_node": "resources",
+    "clusters": "cluster",
+    "run": "rerun",
+    "pvc": "claim",
+    "emptydir": "scratch",
+    "subpath": "sub_path",
+    "readonly": "read_only",
+}
+# Keys that people look for and that have no field, with the reason.
+ABSENT: dict[str, tuple[str, str]] = {
+    "name": ("a job's name is the name of its file", "rename the file, and take this line out"),
+    "namespace": ("the namespace belongs to the team (policy/teams/)", "take this line out"),
+    "nproc_per_node": ("processes per node are derived from `accelerators`", "take this line out"),
+    "nprocpernode": ("processes per node are derived from `accelerators`", "take this line out"),
+    "processes_per_node": (
+        "processes per node are derived from `accelerators`",
+        "take this line out",
+    ),
+    "ttlsecondsafterfinished": (
+        "under GitOps a finished object that removes itself is created again, and trains again",
+        "take this line out; a finished run is archived instead",
+    ),
+    "ttl": (
+        "under GitOps a finished object that removes itself is created again, and trains again",
+        "take this line out; a finished run is archived instead",
+    ),
+    "suspend": (
+        "a queue suspends and resumes runs by itself",
+        "write `state: stopped` to stop the run",
+    ),
+    "restartpolicy": ("how a run restarts follows from `retry`", "write retry: {max: 3}"),
+    "restart": ("how a run restarts follows from `retry`", "write retry: {max: 3}"),
+    "cleanpodpolicy": ("the pods of a finished run always end with it", "take this line out"),
+}
+
+
+def validate(model: type[M], node: Node, values: str) -> tuple[M | None, list[Finding]]:
+    """The node as an instance of `model`, and what is wrong with it.
+
+    `values` names what the file holds in messages ("a job", "a cluster"). The instance is None
+    exactly if there are findings.
+    """
+    try:
+        return model.model_validate(node), []
+    except ValidationError as error:
+        return None, list(_findings(model, node, values, error))
+
+
+def _findings(
+    model: type[BaseModel], node: Node, values: str, error: ValidationError
+) -> Iterator[Finding]:
+    unknown_at: set[tuple[str | int, ...]] = set()
+    problems = error.errors(include_url=False)
+    for problem in problems:
+        if problem["type"] == "extra_forbidden":
+            unknown_at.add(problem["loc"][:-1])
+    for problem in problems:
+        route = problem["loc"]
+        kind = problem["type"]
+        if kind == "fault":
+            context = problem["ctx"]  # type: ignore[typeddict-item]
+            yield finding(context["rule"], place(node, route), context["message"], context["help"])
+        elif kind == "extra_forbidden":
+            yield _unknown_key(model, node, route, values)
+        elif kind == "missing":
+            # A misspelt key is one mistake: its finding already names the key that is wanted.
+            if route[:-1] in unknown_at and _misspelt(model, node, route):
+                continue
+            yield _missing(node, route, values)
+        elif kind == "too_short":
+            yield finding(
+                "empty-value",
+                place(node, route),
+                "the list is empty",
+                "write at least one item, or leave the key out",
+            )
+        else:
+            wanted = _wanted(kind, problem)
+            found, _ = descend(node, route)
+            if isinstance(found, Scalar) and found.empty:
+                yield finding(
+                    "empty-value",
+                    found.place,
+                    f"there is no value here, where {wanted} is wanted",
+                    "write the value, or leave the key out",
+                )
+            else:
+                yield finding(
+                    "wrong-type",
+                    place(node, route),
+                    f"{shown(found)} stands where {wanted} is wanted",
+                    f"write {wanted}",
+                )
+
+
+def place(root: Node, route: tuple[str | int, ...]) -> Place:
+    """The authored place of a route: the value, or the key for the mark pydantic sets on keys."""
+    if route and route[-1] == "[key]":
+        return descend(root, route[:-1], key=True)[0].place
+    found, complete = descend(root, route)
+    if isinstance(found, Scalar) and found.empty and found == "" and not complete:
+        return found.place
+    return found.place
+
+
+def _wanted(kind: str, problem: Any) -> str:
+    if kind == "union_tag_invalid":
+        expected = str(problem["ctx"].get("expected_tags", ""))
+        words = {"<scalar>": "a single value", "<mapping>": "a mapping", "<list>": "a list"}
+        return " or ".join(word for tag, word in words.items() if tag in expected)
+    if kind in ("model_type", "dict_type", "model_attributes_type", "mapping_type"):
+        return "a mapping (key: value)"
+    if kind in ("list_type", "tuple_type"):
+        return "a list"
+    return "another value"
+
+
+def _unknown_key(
+    model: type[BaseModel], node: Node, route: tuple[str | int, ...], values: str
+) -> Finding:
+    parent, _ = descend(node, route[:-1])
+    name = str(route[-1])
+    key = parent.key(name) if isinstance(parent, Mapping) else None
+    where = key.place if key is not None else parent.place
+    known = _known(model, route[:-1])
+    compact = name.lower().replace("-", "_")
+    absent = ABSENT.get(compact.replace("_", "")) or ABSENT.get(compact)
+    squeezed = compact.replace("_", "")
+    synonym = SYNONYMS.get(compact) or SYNONYMS.get(squeezed)
+    near = get_close_matches(compact, known, 1, 0.7)
+    owner = (
+        f"`{route[-2]}`"
+        if len(route) > 1 and isinstance(route[-2], str) and route[-2][:1] != "<"
+        else values
+    )
+    message = f"{owner} has no key `{name}`"
+    if near:
+        return finding("unknown-key", where, message, f"write `{near[0]}`")
+    if synonym in known:
+        return finding("unknown-key", where, message, f"write `{synonym}`")
+    if absent and len(route) == 1:
+        return finding("unknown-key", where, f"{message}: {absent[0]}", absent[1])
+    listed = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    return finding(
+        "unknown-key", where, message, f"write one of: {listed}" if known else "take it out"
+    )
+
+
+def _misspelt(model: type[BaseModel], node: Node, route: tuple[str | int, ...]) -> bool:
+    parent, _ = descend(node, route[:-1])
+    if not isinstance(parent, Mapping):
+        return False
+    known = set(_known(model, route[:-1]))
+    wanted = str(route[-1])
+    return any(
+        name not in known
+        and (get_close_matches(name, [wanted], 1, 0.7) or SYNONYMS.get(name) == wanted)
+        for name in parent
+    )
+
+
+def _missing(node: Node, route: tuple[str | int, ...], values: str) -> Finding:
+    parent, _ = descend(node, route[:-1])
+    owner = (
+        f"`{route[-2]}`"
+        if len(route) > 1 and isinstance(route[-2], str) and route[-2][:1] != "<"
+        else values
+    )
+    anchor = parent.place
+    if isinstance(parent, Mapping) and not parent.flow:
+        # The first key is a better anchor than a block that spans half the file.
+        first = next(iter(parent), None)
+        anchor = first.place if isinstance(first, Scalar) else anchor
+    return finding(
+        "missing-key", anchor, f"{owner} needs the key `{route[-1]}`", f"add `{route[-1]}:` here"
+    )
+
+
+def _known(model: type[BaseModel], route: tuple[str | int, ...]) -> list[str]:
+    """The keys that the mapping at `route` may have."""
+    candidates: tuple[type[BaseModel], ...] = (model,)
+    for step in route:
+        deeper: list[type[BaseModel]] = []
+        for candidate in candidates:
+            for name, info in candidate.model_fields.items():
+                if (info.alias or name) == step:
+                    deeper += _annotated_models(candidate, name)
+        if deeper:
+            candidates = tuple(deeper)
+    return [
+        info.alias or name
+        for candidate in candidates
+        for name, info in candidate.model_fields.items()
+    ]
+
+
+def _annotated_models(model: type[BaseModel], name: str) -> list[type[BaseModel]]:
+    return _collect(model.model_fields[name].annotation)
+
+
+def _collect(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _collect(part)]

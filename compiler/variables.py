@@ -1,0 +1,83 @@
+"""Arguments and environment variables: their order, and the references between them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+REFERENCE = re.compile(r"\$\$|\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
+
+
+def references(text: str) -> list[str]:
+    """The names that Kubernetes would expand in a text: $(NAME), but not $$(NAME)."""
+    return [match[1] for match in REFERENCE.finditer(text) if match[1]]
+
+
+def circular(texts: dict[str, str]) -> list[str]:
+    """The names of a circle of references, the first one repeated at the end; [] if there is none."""
+    done: set[str] = set()
+    for start in texts:
+        path: list[str] = []
+        # Each entry: a name, and those of its references that are still to be followed.
+        stack = [(start, iter(references(texts[start])))]
+        while stack:
+            name, following = stack[-1]
+            if name not in path:
+                path.append(name)
+            other = next((r for r in following if r in texts and r not in done), None)
+            if other is None:
+                done.add(name)
+                path.remove(name)
+                stack.pop()
+            elif other in path:
+                return [*path[path.index(other) :], other]
+            else:
+                stack.append((other, iter(references(texts[other]))))
+    return []
+
+
+def circle_in_words(circle: list[str]) -> tuple[str, str]:
+    """Message and help for a circle of references."""
+    if len(circle) == 2:
+        name = circle[0]
+        return f"`{name}` refers to itself", f"write $$({name}) for these letters, or another name"
+    return (
+        "these variables refer to one another in a circle: " + " -> ".join(circle),
+        "write one of them without $(...)",
+    )
+
+
+def ordered(texts: dict[str, str]) -> dict[str, str]:
+    """The variables in their own order, but each after those that it refers to.
+
+    The kubelet expands $(NAME) only for names that stand earlier in the list
+    (k8s.io/kubernetes pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables). There must be no
+    circle.
+    """
+    placed: dict[str, str] = {}
+    for start in texts:
+        stack = [start]
+        while stack:
+            name = stack[-1]
+            waiting = [
+                r for r in references(texts[name]) if r in texts and r not in placed and r != name
+            ]
+            if name in placed or not waiting:
+                placed.setdefault(name, texts[name])
+                stack.pop()
+            else:
+                stack += waiting[:1]
+    return placed
+
+
+def arguments(args: Any) -> tuple[str, ...]:
+    """Arguments as the process gets them: a list as written, a mapping as --name=value."""
+    if args is None:
+        return ()
+    if isinstance(args, dict):
+        words: list[str] = []
+        for name, value in args.items():  # type: ignore[misc]
+            for item in value if isinstance(value, list) else (value,):  # type: ignore[misc]
+                words.append(f"--{name}={item}")
+        return tuple(words)
+    return tuple(args)
