@@ -137,9 +137,8 @@ def test_the_package_and_its_schemas_go_together() -> None:
     assert project["project"]["name"] == "runwright"
     assert project["project"]["scripts"] == {"runwright": "compiler.cli:main"}
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    ((source, installed),) = wheel["force-include"].items()
-    assert data.schemas() == ROOT / source
-    assert Path(installed) == Path("compiler/data/schemas")
+    assert wheel["sources"] == {"schemas": "compiler/data/schemas"}
+    assert data.schemas() == ROOT / "schemas"
 
 
 @pytest.mark.slow
