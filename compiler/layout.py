@@ -26,6 +26,12 @@ _VISIBLE = re.compile(r"[^\r\n]")
 _LINE_END = re.compile(r"[\r\n]")
 
 
+def between(path: str, event: Any) -> Place:
+    """The place of a libyaml event."""
+    start, end = event.start_mark, event.end_mark
+    return Place(path, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+
+
 def end_block(source: Source, node: Scalar) -> None:
     """Move the end of a block scalar from the line after it to the end of its last line of text.
 
@@ -51,7 +57,7 @@ def tabs(source: Source) -> list[Finding]:
     pieces: list[str] = []
     done = 0
     text = source.text
-    parser = cast(Any, CParser(text))
+    parser = cast("Any", CParser(text))
     events: Iterator[Any] = iter(parser.get_event, None)
     for event in events:
         if event.__class__ is ScalarEvent and event.style:

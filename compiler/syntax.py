@@ -9,97 +9,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from compiler.diagnostics import Finding, Place
 from compiler.layout import odd_space_in
 from compiler.rules import finding
 from compiler.source import Source, quote
+from compiler.trouble import Trouble, says_nothing
 
 _GLUED = re.compile(r"""\s*(?:- )?(["']?)[\w./-]+\1:(?=[^\s:/])""")
 _KEY = re.compile(r"""(?:\s|- )*(?:"[^"]*"|'[^']*'|[^\s#:][^:#]*):(?=\s|$)\s*""")
 
 
-@dataclass(frozen=True, slots=True)
-class _Trouble:
-    """libyaml's complaint: where it stands, what it was reading (and since where)."""
-
-    source: Source
-    problem: str
-    context: str
-    line: int
-    column: int
-    since_line: int
-    since_column: int
-    ended: bool
-
-    @property
-    def text(self) -> str:
-        """The line at fault."""
-        return self.source.line_at(self.line)
-
-    @property
-    def character(self) -> str:
-        return self.text[self.column - 1 : self.column]
-
-    @property
-    def before(self) -> str:
-        """The line up to the fault, without spaces at its end."""
-        return self.text[: self.column - 1].rstrip()
-
-    @property
-    def rest(self) -> str:
-        return self.text[self.column - 1 :].rstrip()
-
-    def above(self) -> int:
-        """The number of the last line before this one that says something, or 0."""
-        number = self.line - 1
-        while number > 0 and _says_nothing(self.source.line_at(number)):
-            number -= 1
-        return number
-
-    def found(self, message: str, remedy: str, rule: str = "syntax-error") -> Finding:
-        """A finding at the fault."""
-        return self.at(self.line, self.column, max(len(self.rest), 1), message, remedy, rule)
-
-    def since(self, message: str, remedy: str, rule: str = "syntax-error") -> Finding:
-        """A finding where libyaml began to read what it could not finish."""
-        return self.at(self.since_line, self.since_column, 1, message, remedy, rule)
-
-    def at(
-        self,
-        line: int,
-        column: int,
-        width: int,
-        message: str,
-        remedy: str,
-        rule: str = "syntax-error",
-    ) -> Finding:
-        place = Place(self.source.path, line, column, line, column + width)
-        return finding(rule, place, message, remedy)
-
-
-def explain(source: Source, error: Exception, ended: bool, depth: int) -> Finding:
+def explain(
+    source: Source, error: Exception, depth: int, ended: bool, bracket: Place | None
+) -> Finding:
     """The finding for an exception of libyaml's scanner or parser.
 
-    `ended` tells that a document was closed by `...` before; `depth` is the bound to name where
-    libyaml's own is passed first.
+    `depth` is the bound to name where libyaml's own is passed first; `ended` tells that a document
+    was closed by `...` before, and `bracket` is the innermost one that is still open.
     """
     mark: Any = getattr(error, "problem_mark", None)
     if mark is None:
         message = "libyaml cannot read this file"
         return finding("syntax-error", Place(source.path), message, "look for odd characters")
     start: Any = getattr(error, "context_mark", None) or mark
-    trouble = _Trouble(
+    last = len(source.lines)  # without a line end there, libyaml stops on a line after it
+    trouble = Trouble(
         source=source,
         problem=str(getattr(error, "problem", None) or ""),
         context=str(getattr(error, "context", None) or ""),
-        line=mark.line + 1,
-        column=mark.column + 1,
+        line=min(mark.line + 1, last),
+        column=mark.column + 1 if mark.line < last else len(source.line_at(last)) + 1,
         since_line=start.line + 1,
         since_column=start.column + 1,
         ended=ended,
+        bracket=bracket,
     )
     for number in dict.fromkeys((trouble.line, trouble.since_line, trouble.above())):
         if odd := odd_space_in(source, number):
@@ -107,7 +52,7 @@ def explain(source: Source, error: Exception, ended: bool, depth: int) -> Findin
     if "maximum nesting" in trouble.problem:
         place = Place(source.path, trouble.line, trouble.column, trouble.line, trouble.column + 1)
         return too_deep(place, depth)
-    if "directive" in trouble.context or "%YAML" in trouble.problem:
+    if "directive" in trouble.context + trouble.problem or "incompatible" in trouble.problem:
         line = source.line_at(trouble.since_line)
         return directive(source.path, trouble.since_line, line)
     if trouble.context.endswith("a tag") or "tag handle" in trouble.problem:
@@ -116,7 +61,8 @@ def explain(source: Source, error: Exception, ended: bool, depth: int) -> Findin
     for part, describe in _PROBLEMS:
         if part in trouble.problem:
             return describe(trouble)
-    return _unknown(trouble)
+    message = f"this is not YAML: {quote(trouble.problem, 80)}"
+    return trouble.found(message, "put text with special characters in quotes")
 
 
 def directive(path: str, number: int, line: str) -> Finding:
@@ -133,13 +79,7 @@ def too_deep(place: Place, depth: int) -> Finding:
     return finding("too-deep", place, message, "write it with fewer levels")
 
 
-def between(path: str, event: Any) -> Place:
-    """The place of a libyaml event."""
-    start, end = event.start_mark, event.end_mark
-    return Place(path, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
-
-
-def _no_token(trouble: _Trouble) -> Finding:
+def _no_token(trouble: Trouble) -> Finding:
     character = trouble.character
     if character == "\t":
         return _tab(trouble)
@@ -147,13 +87,13 @@ def _no_token(trouble: _Trouble) -> Finding:
     return trouble.found(message, f"put it in quotes: {_quoted(trouble.rest)}")
 
 
-def _tab(trouble: _Trouble) -> Finding:
+def _tab(trouble: Trouble) -> Finding:
     message = "a tab indents this line, and YAML takes only spaces there"
     remedy = "write two spaces for each level"
     return trouble.at(trouble.line, trouble.column, 1, message, remedy)
 
 
-def _colon(trouble: _Trouble) -> Finding:
+def _colon(trouble: Trouble) -> Finding:
     """`mapping values are not allowed in this context`: a colon where no key can be."""
     key = _KEY.match(trouble.before)
     if key and key.end() < len(trouble.before):
@@ -166,19 +106,21 @@ def _colon(trouble: _Trouble) -> Finding:
     if _GLUED.match(text):
         return _missing_space(trouble, number)
     if _KEY.match(text) and _indent(trouble.text) > _indent(text):
-        message = (
-            f"this line is indented by {_indent(trouble.text)}, deeper than line {number}, "
-            "whose key already has a value"
-        )
-        remedy = f"indent it as deep as line {number}, or take the value off line {number}"
-        return trouble.at(trouble.line, _indent(trouble.text) + 1, 1, message, remedy)
+        return _too_far_right(trouble, number)
     if number and not _KEY.match(text):
         return _no_colon(trouble, number)
     message = "a colon stands here where no key can be"
     return trouble.at(trouble.line, trouble.column, 1, message, "put text with a colon in quotes")
 
 
-def _key_without_colon(trouble: _Trouble) -> Finding:
+def _too_far_right(trouble: Trouble, number: int) -> Finding:
+    width = _indent(trouble.text)
+    message = f"this line is indented by {width}, deeper than line {number}, which has its value"
+    remedy = f"indent it as deep as line {number}, or take the value off line {number}"
+    return trouble.at(trouble.line, width + 1, 1, message, remedy)
+
+
+def _key_without_colon(trouble: Trouble) -> Finding:
     """`could not find expected ':'`: a line that is no `key: value`."""
     text = trouble.source.line_at(trouble.since_line)
     if _GLUED.match(text):
@@ -189,7 +131,7 @@ def _key_without_colon(trouble: _Trouble) -> Finding:
     return _no_colon(trouble, trouble.since_line)
 
 
-def _missing_space(trouble: _Trouble, number: int) -> Finding:
+def _missing_space(trouble: Trouble, number: int) -> Finding:
     text = trouble.source.line_at(number)
     match = _GLUED.match(text)
     end = match.end() if match else 1
@@ -198,7 +140,7 @@ def _missing_space(trouble: _Trouble, number: int) -> Finding:
     return trouble.at(number, end, 1, message, remedy)
 
 
-def _no_colon(trouble: _Trouble, number: int) -> Finding:
+def _no_colon(trouble: Trouble, number: int) -> Finding:
     text = trouble.source.line_at(number)
     bare = text.strip()
     message = f"{quote(bare)} is not `key: value`"
@@ -213,7 +155,7 @@ def _no_colon(trouble: _Trouble, number: int) -> Finding:
     return trouble.at(number, _indent(text) + 1, max(len(bare), 1), message, remedy)
 
 
-def _unclosed_quote(trouble: _Trouble) -> Finding:
+def _unclosed_quote(trouble: Trouble) -> Finding:
     mark = trouble.source.line_at(trouble.since_line)[trouble.since_column - 1 :][:1]
     message = f"the quote {quote(mark)} that opens here is never closed"
     if mark == "'":
@@ -223,7 +165,7 @@ def _unclosed_quote(trouble: _Trouble) -> Finding:
     return trouble.since(message, remedy)
 
 
-def _escape(trouble: _Trouble) -> Finding:
+def _escape(trouble: Trouble) -> Finding:
     start = trouble.text.rfind("\\", 0, trouble.column + 1)
     start = start if start >= 0 else trouble.column - 1
     shown = trouble.text[start : start + 2]
@@ -232,34 +174,39 @@ def _escape(trouble: _Trouble) -> Finding:
     return trouble.at(trouble.line, start + 1, len(shown) or 1, message, remedy)
 
 
-def _block_header(trouble: _Trouble) -> Finding:
+def _block_header(trouble: Trouble) -> Finding:
     mark = trouble.source.line_at(trouble.since_line)[trouble.since_column - 1 :][:1]
     message = f"after {quote(mark)} the text must start on the next line"
     remedy = f"start a new line there, indented; put text that starts with {quote(mark)} in quotes"
     return trouble.found(message, remedy)
 
 
-def _anchor(trouble: _Trouble) -> Finding:
+def _anchor(trouble: Trouble) -> Finding:
     mark = trouble.source.line_at(trouble.since_line)[trouble.since_column - 1 :]
     message = f"text without quotes cannot start with {quote(mark[:1])}"
     return trouble.since(message, f"put it in quotes: {_quoted(mark)}")
 
 
-def _bracket(trouble: _Trouble) -> Finding:
+def _bracket(trouble: Trouble) -> Finding:
     """A flow list or mapping that does not go on as it must."""
     opening = trouble.source.line_at(trouble.since_line)
-    mark = opening[trouble.since_column - 1 :][:1]
-    closing = "}" if mark == "{" else "]"
     inside = trouble.line == trouble.since_line or _indent(trouble.text) > _indent(opening)
-    if trouble.rest and inside:
-        message = f"a comma or {quote(closing)} is missing before {quote(trouble.rest)}"
-        remedy = "write one, or put text with any of , [ ] { } in quotes"
-        return trouble.at(trouble.line, trouble.column, 1, message, remedy)
+    if not trouble.rest or not inside:
+        return _open_bracket(trouble, trouble.since_line, trouble.since_column)
+    closing = "}" if opening[trouble.since_column - 1 :][:1] == "{" else "]"
+    message = f"a comma or {quote(closing)} is missing before {quote(trouble.rest)}"
+    remedy = "write one, or put text with any of , [ ] { } in quotes"
+    return trouble.at(trouble.line, trouble.column, 1, message, remedy)
+
+
+def _open_bracket(trouble: Trouble, line: int, column: int) -> Finding:
+    mark = trouble.source.line_at(line)[column - 1 :][:1]
     message = f"the bracket {quote(mark)} that opens here is never closed"
-    return trouble.since(message, f"write {quote(closing)} at its end")
+    remedy = f"write {quote('}' if mark == '{' else ']')} at its end"
+    return trouble.at(line, column, 1, message, remedy)
 
 
-def _no_key(trouble: _Trouble) -> Finding:
+def _no_key(trouble: Trouble) -> Finding:
     """`did not find expected key`: something in a mapping that is no key."""
     before, rest = trouble.before, trouble.rest
     if not before.strip(" -"):
@@ -267,7 +214,7 @@ def _no_key(trouble: _Trouble) -> Finding:
     return _after_value(trouble, before[-1], rest)
 
 
-def _after_value(trouble: _Trouble, last: str, rest: str) -> Finding:
+def _after_value(trouble: Trouble, last: str, rest: str) -> Finding:
     """Something behind a value that has ended on the same line."""
     if rest.startswith(":") and _GLUED.match(trouble.text):
         return _missing_space(trouble, trouble.line)
@@ -295,7 +242,7 @@ def _after_value(trouble: _Trouble, last: str, rest: str) -> Finding:
     return trouble.found(message, remedy)
 
 
-def _earlier_quote(trouble: _Trouble, mark: str) -> Finding:
+def _earlier_quote(trouble: Trouble, mark: str) -> Finding:
     """A quote closed by the opening one of a later line: the mistake stands where it opens."""
     number = trouble.line - 1
     while number > 1 and trouble.source.line_at(number).count(mark) % 2 == 0:
@@ -305,22 +252,26 @@ def _earlier_quote(trouble: _Trouble, mark: str) -> Finding:
     return trouble.at(number, max(column, 1), 1, message, "close it where its text ends")
 
 
-def _misplaced_line(trouble: _Trouble) -> Finding:
+def _misplaced_line(trouble: Trouble) -> Finding:
     width, number = _indent(trouble.text), trouble.above()
+    above = trouble.source.line_at(number)
     if trouble.rest.startswith(":"):
-        return trouble.found("a value stands here without a key", "write a key before the colon")
+        message = "a value stands here without a key"
+        return trouble.found(message, "write a key before the colon", "unsupported-key")
+    if _KEY.match(above) and width > _indent(above):
+        return _too_far_right(trouble, number)
     if trouble.rest.startswith("- ") or trouble.rest == "-":
         message = "this list item stands where a key is wanted"
         remedy = "indent it below its key, as deep as the items beside it"
     else:
         message = f"this line is indented by {width}, which fits no line above it"
         remedy = "indent it as deep as the keys or items that it stands beside"
-        if number and not _KEY.match(trouble.source.line_at(number)):
+        if number and not _KEY.match(above):
             remedy += "; text that goes on must be indented deeper than its key"
     return trouble.at(trouble.line, trouble.column, 1, message, remedy)
 
 
-def _no_item(trouble: _Trouble) -> Finding:
+def _no_item(trouble: Trouble) -> Finding:
     before = trouble.before
     if before.strip(" -"):
         return _after_value(trouble, before[-1], trouble.rest)
@@ -329,19 +280,16 @@ def _no_item(trouble: _Trouble) -> Finding:
     return trouble.found(message, remedy)
 
 
-def _item_in_line(trouble: _Trouble) -> Finding:
+def _item_in_line(trouble: Trouble) -> Finding:
     message = "a list cannot start behind its key on the same line"
     remedy = "start each item on a line of its own, or write `[a, b]`; text with `- ` needs quotes"
     return trouble.found(message, remedy)
 
 
-def _question(trouble: _Trouble) -> Finding:
-    message = "text without quotes cannot start with `? `"
-    return trouble.found(message, f"put it in quotes: {_quoted(trouble.rest)}")
-
-
-def _no_content(trouble: _Trouble) -> Finding:
-    character = trouble.character
+def _no_content(trouble: Trouble) -> Finding:
+    character, opened = trouble.character, trouble.bracket
+    if not trouble.rest and opened and opened.line and opened.column:
+        return _open_bracket(trouble, opened.line, opened.column)
     if character in ("]", "}", ",", ":") and trouble.before.endswith((",", "[", "{", ":")):
         message = f"a value is missing before {quote(character)}"
         remedy = "write the value; put text that starts with one of , [ ] { } in quotes"
@@ -353,7 +301,7 @@ def _no_content(trouble: _Trouble) -> Finding:
     return trouble.at(trouble.line, trouble.column, 1, message, remedy)
 
 
-def _behind_document(trouble: _Trouble) -> Finding:
+def _behind_document(trouble: Trouble) -> Finding:
     """Something after the end of the only document."""
     if trouble.ended:
         message = "text stands after `...`, which ends a document; Kubernetes would drop it"
@@ -361,7 +309,9 @@ def _behind_document(trouble: _Trouble) -> Finding:
         return trouble.found(message, remedy, "several-documents")
     if trouble.before.strip():
         return _after_value(trouble, trouble.before[-1], trouble.rest)
-    first = next((t for t in trouble.source.lines if not _says_nothing(t) and t[:3] != "---"), "")
+    if trouble.rest.startswith("..."):
+        return trouble.found("`...` ends a document, and none is open here", "delete the line")
+    first = next((t for t in trouble.source.lines if not says_nothing(t) and t[:3] != "---"), "")
     if _indent(trouble.text) < _indent(first):
         message = "this line starts to the left of the first one, so it belongs to nothing"
         remedy = f"indent it by {_indent(first)}, or move the lines above to the left"
@@ -369,15 +319,6 @@ def _behind_document(trouble: _Trouble) -> Finding:
         message = "the text above is complete, and this line belongs to nothing"
         remedy = "write the whole file as `key: value` lines, or delete this line"
     return trouble.found(message, remedy)
-
-
-def _unknown(trouble: _Trouble) -> Finding:
-    message = f"this is not YAML: {quote(trouble.problem, 80)}"
-    return trouble.found(message, "put text with special characters in quotes")
-
-
-def _says_nothing(line: str) -> bool:
-    return not line.strip() or line.lstrip().startswith("#")
 
 
 def _indent(line: str) -> int:
@@ -391,7 +332,7 @@ def _quoted(text: str) -> str:
     return quote(f"'{doubled}'" if '"' in bare or "\\" in bare else f'"{bare}"', 60)
 
 
-_PROBLEMS: tuple[tuple[str, Callable[[_Trouble], Finding]], ...] = (
+_PROBLEMS: tuple[tuple[str, Callable[[Trouble], Finding]], ...] = (
     ("cannot start any token", _no_token),
     ("found a tab character", _tab),
     ("mapping values are not allowed", _colon),
@@ -408,7 +349,7 @@ _PROBLEMS: tuple[tuple[str, Callable[[_Trouble], Finding]], ...] = (
     ("did not find expected key", _no_key),
     ("expected '-' indicator", _no_item),
     ("block sequence entries are not allowed", _item_in_line),
-    ("mapping keys are not allowed", _question),
+    ("mapping keys are not allowed", _no_token),
     ("did not find expected node content", _no_content),
     ("expected <document start>", _behind_document),
 )

@@ -54,7 +54,7 @@ def read(source: Source, mapping: bool = True) -> tuple[Node | None, list[Findin
     except _Stop:
         root = None
     except yaml.YAMLError as error:
-        found = syntax.explain(source, error, reader.ended, DEPTH)
+        found = syntax.explain(source, error, DEPTH, reader.ended, reader.bracket())
         # `*.py text` is one mistake: an alias of nothing, and text after it.
         reader.findings = [one for one in reader.findings if not _same_line(one, found)]
         reader.findings.append(found)
@@ -79,9 +79,12 @@ class _Reader:
         self.path = source.path
         self.findings: list[Finding] = []
         self.lost = False  # a part of the tree is missing: the rest would be misjudged
+        self.whole = False  # the file was read to its end
         self.ended = False  # the last document was closed by `...`
         self.next: Any = CParser(source.text).get_event  # pyright: ignore
         self.anchors: dict[str, tuple[Node, int]] = {}
+        # Around each open mapping or list: the items before it, itself, its anchor and number.
+        self.stack: list[tuple[list[Any], Mapping | Sequence, tuple[str, int] | None]] = []
 
     def report(
         self,
@@ -93,6 +96,11 @@ class _Reader:
     ) -> None:
         self.findings.append(finding(rule, place, message, remedy, related))
 
+    def bracket(self) -> Place | None:
+        """Where the innermost bracket that is still open stands."""
+        opened = [node for _, node, _ in self.stack if node.flow]
+        return _start(opened[-1]) if opened else None
+
     def root(self) -> Node | None:
         """The root of the only document that holds anything."""
         root: Node | None = None
@@ -103,7 +111,7 @@ class _Reader:
                     if _is_nothing(self.next()):
                         continue
                     self._second_document(event, root)
-                    break
+                    return root
                 if event.version or event.tags:
                     self._directives(event)
                 root = self.document()
@@ -111,6 +119,7 @@ class _Reader:
                     root = None
             elif kind is DocumentEndEvent:
                 self.ended = event.explicit
+        self.whole = True
         return root
 
     def checked(self, root: Node | None, mapping: bool) -> Node | None:
@@ -124,7 +133,7 @@ class _Reader:
             message = f"the file holds {kind}, and a mapping, `key: value`, is wanted"
             self.report("top-level-not-mapping", _start(root), message, _WHOLE)
             return None
-        if "\t" in self.source.text:
+        if self.whole and "\t" in self.source.text:
             self.findings += layout.tabs(self.source)
         if not self.source.text.isascii() and (odd := layout.odd_spaces(self.source, root)):
             self.findings += odd
@@ -134,7 +143,7 @@ class _Reader:
     def document(self) -> Node:
         """The root of the document whose events come next; ends before its closing event."""
         next_event, path, count = self.next, self.path, 0
-        stack: list[tuple[list[Any], Mapping | Sequence, tuple[str, int] | None]] = []
+        stack = self.stack
         items: list[Any] = []
         aliased: tuple[list[Any], int, Any] = ([], 0, None)  # where the last alias went
         node: Any
@@ -230,14 +239,13 @@ class _Reader:
             return self._blank(Mapping(), event), 1  # `_fill` refuses the key
         if node is None:
             message = f"{quote(name)} repeats a value that nothing before it in the file has named"
-            remedy = (
-                f"name the value with `&{event.anchor}`; text that starts with `*` needs quotes"
-            )
-            self.report("syntax-error", syntax.between(self.path, event), message, remedy)
+            anchor = quote(f"&{event.anchor}")
+            remedy = f"name the value with {anchor}; text that starts with `*` needs quotes"
+            self.report("syntax-error", layout.between(self.path, event), message, remedy)
         elif any(node is one for one in around):
             message = f"{quote(name)} stands inside the value that it repeats, so it has no end"
             related = (Related(_start(node), "this value would contain itself"),)
-            place = syntax.between(self.path, event)
+            place = layout.between(self.path, event)
             self.report("recursive-alias", place, message, "write the value out", related)
         elif len(around) + _height(node) > DEPTH:
             raise self._too_deep(event)
@@ -247,7 +255,7 @@ class _Reader:
         return self._blank(Scalar(""), event), 1
 
     def _blank(self, node: Any, event: Any) -> Any:
-        place = syntax.between(self.path, event)
+        place = layout.between(self.path, event)
         node.path, node.line, node.column = place.path, place.line, place.column
         node.end_line, node.end_column = place.end_line, place.end_column
         if isinstance(node, Scalar):
@@ -321,11 +329,11 @@ class _Reader:
         if event.__class__ is AliasEvent:
             message = f"written out, the aliases make more than {NODES:,} values"
             remedy = "write the values out instead of repeating lists of repetitions"
-        self.report("too-many-nodes", syntax.between(self.path, event), message, remedy)
+        self.report("too-many-nodes", layout.between(self.path, event), message, remedy)
         return _Stop()
 
     def _too_deep(self, event: Any) -> _Stop:
-        self.findings.append(syntax.too_deep(syntax.between(self.path, event), DEPTH))
+        self.findings.append(syntax.too_deep(layout.between(self.path, event), DEPTH))
         return _Stop()
 
 
