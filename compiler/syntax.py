@@ -17,6 +17,7 @@ from compiler.rules import finding
 from compiler.source import Source, quote
 from compiler.trouble import Trouble, says_nothing
 
+_LONGEST_KEY = 1024  # YAML 1.2.2, section 7.4
 _GLUED = re.compile(r"""\s*(?:- )?(["']?)[\w./-]+\1:(?=[^\s:/])""")
 _KEY = re.compile(r"""(?:\s|- )*(?:"[^"]*"|'[^']*'|[^\s#:][^:#]*):(?=\s|$)\s*""")
 
@@ -109,6 +110,8 @@ def _colon(trouble: Trouble) -> Finding:
         return _too_far_right(trouble, number)
     if number and not _KEY.match(text):
         return _no_colon(trouble, number)
+    if trouble.column > _LONGEST_KEY:
+        return _long_key(trouble, trouble.line, _indent(trouble.text) + 1)
     message = "a colon stands here where no key can be"
     return trouble.at(trouble.line, trouble.column, 1, message, "put text with a colon in quotes")
 
@@ -125,10 +128,14 @@ def _key_without_colon(trouble: Trouble) -> Finding:
     text = trouble.source.line_at(trouble.since_line)
     if _GLUED.match(text):
         return _missing_space(trouble, trouble.since_line)
-    if len(text) > 1024:
-        message = "a key may have at most 1,024 characters"
-        return trouble.since(message, "write a colon and a space after the key")
+    if len(text) > _LONGEST_KEY:
+        return _long_key(trouble, trouble.since_line, trouble.since_column)
     return _no_colon(trouble, trouble.since_line)
+
+
+def _long_key(trouble: Trouble, line: int, column: int) -> Finding:
+    message = f"no colon follows within {_LONGEST_KEY:,} characters, the most that a key may have"
+    return trouble.at(line, column, 1, message, "write a colon and a space after the key")
 
 
 def _missing_space(trouble: Trouble, number: int) -> Finding:
@@ -218,9 +225,9 @@ def _after_value(trouble: Trouble, last: str, rest: str) -> Finding:
     """Something behind a value that has ended on the same line."""
     if rest.startswith(":") and _GLUED.match(trouble.text):
         return _missing_space(trouble, trouble.line)
-    if last in "'\"" and trouble.before.count(last) % 2:
+    if last and last in "'\"" and trouble.before.count(last) % 2:
         return _earlier_quote(trouble, last)
-    if last in "'\"":
+    if last and last in "'\"":
         message = f"{quote(rest)} stands after the closing quote"
         remedy = "put the whole text in one pair of quotes"
         if last == "'":
@@ -258,6 +265,8 @@ def _misplaced_line(trouble: Trouble) -> Finding:
     if trouble.rest.startswith(":"):
         message = "a value stands here without a key"
         return trouble.found(message, "write a key before the colon", "unsupported-key")
+    if trouble.character in ("]", "}"):
+        return _after_value(trouble, "", trouble.rest)
     if _KEY.match(above) and width > _indent(above):
         return _too_far_right(trouble, number)
     if trouble.rest.startswith("- ") or trouble.rest == "-":

@@ -656,6 +656,8 @@ def test_the_limit_of_values_is_exact() -> None:
         ("a: [b", 1, 4, "bracket `[`", "`]`"),
         ("a: {b: 1 c: 2}\n", 1, 11, "comma or `}` is missing", "quotes"),
         ("a: [1]]\n", 1, 7, "no bracket is open", "delete it"),
+        ("a: 1\n]\n", 2, 1, "no bracket is open", "delete it"),
+        ("a" * 2000 + ": b\n", 1, 1, "1,024 characters", "colon and a space"),
         ("a: {b: c}/d\n", 1, 10, "after the closing bracket", "quotes"),
         ("a: [b,, c]\n", 1, 7, "value is missing before `,`", "write the value"),
         ("a: [1, }\n", 1, 8, "value is missing before `}`", "write the value"),
