@@ -1,0 +1,254 @@
+"""The command line: finds the verb, runs it, and turns what happens into an exit status.
+
+0 is clean, 1 is findings or something missing outside, 2 is wrong use, 3 is a bug of ours, printed
+as a report to paste. Results go to stdout, everything else to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import pkgutil
+import platform
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import compiler
+from compiler import reporters, verbs
+from compiler.diagnostics import CompilerError
+from compiler.terminal import speak_utf8, visible
+
+if TYPE_CHECKING:
+    from compiler.repository import Repository
+
+PROGRAM = "runwright"
+DEFAULTS: dict[str, Any] = {
+    "repo": None,
+    "format": "text",
+    "color": "auto",
+    "at": None,
+    "cluster": None,
+    "strict": False,
+}
+# Failures of the machine, not of the program: no right, no room, a bad disk, too many files.
+_MACHINE = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOSPC,
+    errno.EROFS,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.EFBIG,
+)
+_RFC3339 = re.compile(
+    r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
+)
+
+
+class Verb(Protocol):
+    """What a module of `compiler.verbs` has."""
+
+    NAME: str
+    HELP: str
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the verb's own arguments."""
+        ...
+
+    def run(self, options: argparse.Namespace, repository: Any) -> int:
+        """Do it; the exit status."""
+        ...
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose refusals are `CompilerError`s, with the nearest verb for a misspelt one."""
+
+    def error(self, message: str) -> Any:
+        raise CompilerError(message, f"`{self.prog} --help` lists what is possible")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        known = list(action.choices or ())
+        if action.dest != "verb" or value in known:
+            super()._check_value(action, value)
+            return
+        near = get_close_matches(str(value), known, 1, 0.5)
+        raise CompilerError(
+            f"there is no verb `{visible(str(value))}`",
+            f"write `{near[0]}`" if near else "write one of: " + ", ".join(sorted(known)),
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status and never raises."""
+    speak_utf8(sys.stdout)
+    speak_utf8(sys.stderr)
+    words = list(sys.argv[1:] if argv is None else argv)
+    name = ""
+    try:
+        found = find_verbs()
+        options = parser(found).parse_args(words, argparse.Namespace())
+        for key, value in DEFAULTS.items():
+            if not hasattr(options, key):
+                setattr(options, key, value)
+        name = options.verb
+        status = found[name].run(options, _repository(found[name], options))
+        sys.stdout.flush()
+        return status
+    except SystemExit as ended:  # argparse, after --help and --version
+        return ended.code if isinstance(ended.code, int) else 0
+    except CompilerError as error:
+        return _refuse(error)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return _quiet()
+    except OSError as error:
+        if error.errno not in _MACHINE:
+            return _bug(name)
+        where = f"{error.filename}: " if error.filename is not None else ""
+        _say(f"{where}{error.strerror}")
+        return 1
+    except Exception:  # noqa: BLE001 - the one place that turns our bugs into a report
+        return _bug(name)
+
+
+def find_verbs() -> dict[str, Verb]:
+    """All verbs by name, in the order of their names."""
+    modules = [
+        cast(Verb, import_module(f"{verbs.__name__}.{info.name}"))
+        for info in pkgutil.iter_modules(verbs.__path__)
+    ]
+    return {module.NAME: module for module in sorted(modules, key=lambda module: module.NAME)}
+
+
+def formats() -> list[str]:
+    """The names of the reporters, which are those of their files; text first."""
+    names = [info.name for info in pkgutil.iter_modules(reporters.__path__)]
+    return sorted(names, key=lambda name: (name != "text", name))
+
+
+def parser(found: dict[str, Verb]) -> Parser:
+    """The parser of the whole command line; every verb takes the global flags too."""
+    flags = _global_flags()
+    top = Parser(
+        prog=PROGRAM,
+        description="Checks job declarations and compiles them to kustomize overlays.",
+        epilog=f"`{PROGRAM} VERB --help` says more about a verb.",
+        parents=[flags],
+        allow_abbrev=False,
+    )
+    top.add_argument(
+        "--version", action="version", version=f"{PROGRAM} {compiler.__version__}"
+    )
+    below = top.add_subparsers(
+        title="verbs", dest="verb", metavar="VERB", required=True, parser_class=Parser
+    )
+    for name, verb in found.items():
+        own = below.add_parser(
+            name, help=verb.HELP, description=verb.HELP, parents=[flags], allow_abbrev=False
+        )
+        verb.arguments(own)
+    return top
+
+
+def _global_flags() -> Parser:
+    # Without defaults: a flag before the verb would lose to the default of the one after it.
+    flags = Parser(add_help=False, argument_default=argparse.SUPPRESS, allow_abbrev=False)
+    group = flags.add_argument_group("global flags")
+    group.add_argument(
+        "--repo",
+        metavar="DIR",
+        type=Path,
+        help="the repository; default: the nearest folder upwards with [tool.compiler]",
+    )
+    group.add_argument(
+        "--format", choices=formats(), help="the form of the output; default: text"
+    )
+    group.add_argument(
+        "--color", choices=["auto", "always", "never"], help="colours; default: on a terminal"
+    )
+    group.add_argument(
+        "--at",
+        metavar="RFC3339",
+        type=_moment,
+        help="take this for the present time, such as 2026-12-31T12:00:00Z",
+    )
+    group.add_argument("--cluster", metavar="C", help="only this cluster")
+    group.add_argument("--strict", action="store_true", help="warnings fail as errors do")
+    return flags
+
+
+def _moment(text: str) -> datetime:
+    try:
+        if not _RFC3339.fullmatch(text):
+            raise ValueError
+        return datetime.fromisoformat(text.upper())
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"`{visible(text)}` is not a time with its offset, such as 2026-12-31T12:00:00Z"
+        ) from None
+
+
+def _repository(verb: Verb, options: argparse.Namespace) -> Repository | None:
+    if not getattr(verb, "NEEDS_REPOSITORY", True):
+        return None
+    from compiler.repository import Repository
+
+    named: Path | None = options.repo
+    return Repository.find(named or Path.cwd(), explicit=named is not None)
+
+
+def _say(text: str) -> None:
+    print(f"{PROGRAM}: {visible(text)}", file=sys.stderr)
+
+
+def _refuse(error: CompilerError) -> int:
+    _say(str(error))
+    if error.help:
+        print(f"  help: {visible(error.help)}", file=sys.stderr)
+    return error.status
+
+
+def _quiet() -> int:
+    """Leave without a word; the interpreter's own flush at its end must not complain either."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141
+
+
+def _bug(verb: str) -> int:
+    """Print what is needed to find the bug, and nothing about the machine or the user."""
+    _, error, trace = sys.exc_info()
+    assert error is not None
+    home = str(Path(__file__).resolve().parent.parent)
+    lines = [
+        f"  {Path(frame.filename).name if home not in frame.filename else _within(frame.filename, home)}"
+        f":{frame.lineno} in {frame.name}"
+        for frame in traceback.extract_tb(trace)
+    ]
+    message = visible(str(error))
+    report = [
+        "this is a bug in the program, not in your files. Please report these lines:",
+        "",
+        f"{PROGRAM} {compiler.__version__}, Python {platform.python_version()} on {sys.platform}",
+        f"verb: {verb or 'none'}",
+        *lines,
+        f"{type(error).__name__}: {message[:300]}",
+    ]
+    print(f"{PROGRAM}: " + "\n".join(report), file=sys.stderr)
+    return 3
+
+
+def _within(path: str, home: str) -> str:
+    return path.removeprefix(home).lstrip("/\\")
