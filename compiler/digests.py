@@ -10,16 +10,17 @@ import hashlib
 import json
 from dataclasses import fields, is_dataclass
 from fnmatch import fnmatchcase
-from fractions import Fraction
+from functools import cache
 from typing import Any
 
-from compiler.model import Image, Member, Run, Variable
+from compiler.model import Image, Member, Run
 from compiler.nodes import plain
 from compiler.quantity import Quantity
 
 # Variables that change how a run goes, not what it learns; `policy/rules.yaml` may say others.
 OPERATIONAL_ENV = ("NCCL_*", "UCX_*", "FI_*", "GLOO_*", "OMP_*", "TORCH_NCCL_*", "*LOG_LEVEL")
-_TRAINING = frozenset({"image", "command", "args", "env", "files", "mounts"})
+# Fields of a member that count as training, or that are taken apart below.
+_OWN = frozenset({"image", "command", "args", "env", "files", "mounts", "working_dir", "pod"})
 
 
 def operational(name: str, patterns: tuple[str, ...] = OPERATIONAL_ENV) -> bool:
@@ -32,7 +33,7 @@ def training(run: Run) -> str:
     checkpoint = run.checkpoint
     return _digest(
         {
-            "members": [_learned(run.first), *([_learned(run.others)] if run.nodes > 1 else [])],
+            "members": [_learned(member) for member in _members(run)],
             "checkpoint": None if checkpoint is None else [checkpoint.path, checkpoint.resume],
             "rerun": run.rerun,
         }
@@ -44,7 +45,7 @@ def operation(run: Run) -> str:
     checkpoint = run.checkpoint
     return _digest(
         {
-            "members": [_operated(run.first), *([_operated(run.others)] if run.nodes > 1 else [])],
+            "members": [_operated(member) for member in _members(run)],
             "run": [
                 run.nodes,
                 run.elastic,
@@ -65,6 +66,11 @@ def operation(run: Run) -> str:
     )
 
 
+def _members(run: Run) -> tuple[Member, ...]:
+    """The first node, and the others where there are any: equal ones once."""
+    return (run.first,) if run.nodes == 1 or run.first is run.others else (run.first, run.others)
+
+
 def _learned(member: Member) -> dict[str, Any]:
     image: Image = member.image
     return {
@@ -82,11 +88,7 @@ def _learned(member: Member) -> dict[str, Any]:
 
 
 def _operated(member: Member) -> dict[str, Any]:
-    kept = {
-        field.name: getattr(member, field.name)
-        for field in fields(member)
-        if field.name not in _TRAINING | {"working_dir", "pod"}
-    }
+    kept = {name: getattr(member, name) for name in _names(Member) if name not in _OWN}
     kept["env"] = sorted((v.name, v.value) for v in member.env if operational(v.name))
     kept["pod"] = plain(member.pod)
     return kept
@@ -97,19 +99,26 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+_ATOMS = frozenset({str, int, bool, type(None)})
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass; empty for anything else."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+
+
 def _canonical(value: Any) -> Any:
-    if isinstance(value, Quantity):
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is tuple or kind is list:
+        return [_canonical(item) for item in value]
+    if kind is Quantity:
         return str(value.value)
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, Variable):
-        return [value.name, value.value, value.secret, value.key]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _canonical(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {str(key): _canonical(item) for key, item in value.items()}  # type: ignore[misc]
-    if isinstance(value, (list, tuple)):
-        return [_canonical(item) for item in value]  # type: ignore[misc]
-    if isinstance(value, bytes):
-        return hashlib.sha256(value).hexdigest()
-    return value
+    if kind is dict:
+        return {str(key): _canonical(item) for key, item in value.items()}
+    names = _names(kind)
+    if names:
+        return {name: _canonical(getattr(value, name)) for name in names}
+    raise TypeError(f"a {kind.__name__} has no canonical form")

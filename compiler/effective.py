@@ -13,7 +13,7 @@ from typing import Any
 from compiler.declaration import Declaration, Member
 from compiler.diagnostics import Finding
 from compiler.layers import MEMBER_KEYS, built_in, network, over, shape
-from compiler.model import Origins, mapping
+from compiler.model import Origins, mapping, scalar
 from compiler.names import AcceleratorCount
 from compiler.nodes import Mapping, Scalar
 from compiler.policy.team import Team
@@ -49,9 +49,7 @@ def effective(
         upper = over(upper, defaults)
     image = upper.get("image")
     if isinstance(image, Scalar) and image in policy.images:
-        image_defaults = policy.images[image].node.get("defaults")
-        if isinstance(image_defaults, Mapping):
-            upper = over(upper, image_defaults)
+        upper = over(upper, _of_image(policy.images[image].node))
     several = _several(upper)
     base = base_of(several)
     merged = _lower_layers(upper, cluster, several, base)
@@ -73,6 +71,15 @@ def effective(
     anchor = next(iter(declared), None)
     place = anchor.place if isinstance(anchor, Scalar) else declared.place
     return Effective(declaration, first, Origins(merged, master, place)), []
+
+
+def _of_image(image: Mapping) -> Mapping:
+    """What an image says in the words of a declaration: its defaults, and its entry as command."""
+    defaults = image.get("defaults")
+    fields = dict(defaults) if isinstance(defaults, Mapping) else {}
+    if "command" not in fields and "entry" in image:
+        fields[scalar("command", image.key("entry"))] = image["entry"]
+    return mapping(fields, image)
 
 
 def _several(upper: Mapping) -> bool:

@@ -79,6 +79,7 @@ def _accelerators(value: object) -> AcceleratorCount:
             "bad-accelerators",
             "accelerators are one word, name and count",
             f"write {name}:{count}, without a space",
+            f"{name}:{count}" if isinstance(count, str) and count.isdigit() else None,
         )
     word = letters(value, "accelerators such as H100:8")
     name, colon, count = word.partition(":")

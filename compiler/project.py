@@ -72,11 +72,16 @@ class Project:
     """A repository with its policy read, ready to judge jobs."""
 
     def __init__(
-        self, repository: Repository, at: datetime | None = None, cluster: str | None = None
+        self,
+        repository: Repository,
+        at: datetime | None = None,
+        cluster: str | None = None,
+        number: int = 1,
     ) -> None:
         self.repository = repository
         self.at = at or datetime.now(UTC)
         self.only_cluster = cluster
+        self.number = number
         self._sites: dict[tuple[str, str, str], Site] = {}
 
     @cached_property
@@ -114,11 +119,15 @@ class Project:
         for path in self.repository.job_files()[0] if paths is None else paths:
             yield self.judge(path)
 
-    def judge(self, path: Path) -> JobResult:
-        """Everything about one declaration: findings, and the runs it stands for."""
+    def judge(self, path: Path, data: bytes | None = None) -> JobResult:
+        """Everything about one declaration: findings, and the runs it stands for.
+
+        With `data` the file is judged as if that were its content.
+        """
         shown = self.repository.relative(path)
         result = JobResult(shown)
-        source, findings = decode(shown, self.repository.read_bytes(path))
+        content = self.repository.read_bytes(path) if data is None else data
+        source, findings = decode(shown, content)
         result.findings += findings
         if source is None:
             return result
@@ -289,7 +298,9 @@ class Project:
             return None
         backend = backends()[chosen[0]]
         site = self._site(team, cluster, backend.target.name)
-        identity = Identity(result.job, team.name, cluster, 1, team.value.namespace)
+        identity = Identity(
+            result.job, team.name, cluster, self.number, team.value.namespace
+        )
         run, findings = lower(whole, identity, result.path, site)
         result.findings += findings
         if run is None:

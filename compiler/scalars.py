@@ -21,11 +21,13 @@ from compiler.quantity import Quantity
 from compiler.suggestions import nearest
 
 
-def fault(rule: str, message: str, help: str = "") -> PydanticCustomError:
-    """An error that `compiler.validation` turns into a finding of `rule`."""
-    return PydanticCustomError(
-        "fault", "{message}", {"rule": rule, "message": message, "help": help}
-    )  # type: ignore[arg-type]
+def fault(rule: str, message: str, help: str = "", fix: str | None = None) -> PydanticCustomError:
+    """An error that `compiler.validation` turns into a finding of `rule`.
+
+    `fix` is the only text that the author can have meant, where there is just one.
+    """
+    context = {"rule": rule, "message": message, "help": help, "fix": fix}
+    return PydanticCustomError("fault", "{message}", context)  # type: ignore[arg-type]
 
 
 def shown(value: object) -> str:
@@ -81,12 +83,13 @@ def whole_number(smallest: int, largest: int) -> Callable[[object], int]:
                 "wrong-type",
                 f"{shown(value)} is text, because it is quoted; {wanted} is wanted",
                 f"write {word} without quotes" if _DIGITS.fullmatch(word) else f"write {wanted}",
+                word if _DIGITS.fullmatch(word) else None,
             )
         if not _DIGITS.fullmatch(word):
             raise fault(
                 "wrong-type",
                 f"{shown(value)} is not {wanted}",
-                _number_help(word, wanted),
+                *_number_help(word, wanted),
             )
         number = int(word) if len(word) < 20 else largest + 1
         if not smallest <= number <= largest:
@@ -100,13 +103,17 @@ def whole_number(smallest: int, largest: int) -> Callable[[object], int]:
     return read
 
 
-def _number_help(word: str, wanted: str) -> str:
+def _number_help(word: str, wanted: str) -> tuple[str, str | None]:
+    """What to write for a number in another notation, and that number if there is just one."""
     compact = word.replace("_", "").replace(",", "")
-    if re.fullmatch(r"[0-9]+", compact):
-        return f"write {int(compact)}"
-    if re.fullmatch(r"[0-9]+\.0*", word):
-        return f"write {word.partition('.')[0]}"
-    return f"write {wanted} in plain decimal digits"
+    whole = re.sub(r"\.0*$", "", word)
+    for meant in (compact, whole):
+        if re.fullmatch(r"[1-9][0-9]{0,15}", meant):
+            # A comma may be a decimal one: proposed, never assumed.
+            return f"write {meant}", None if "," in word else meant
+    if re.fullmatch(r"0[0-9]+", word):
+        return f"write {word.lstrip('0') or '0'}: some readers take a leading 0 for octal", None
+    return f"write {wanted} in plain decimal digits", None
 
 
 def flag(value: object) -> bool:
@@ -122,6 +129,7 @@ def flag(value: object) -> bool:
         "wrong-type",
         f"{shown(value)} is not true or false",
         f"write {meant or 'true or false'}",
+        meant,
     )
 
 
@@ -152,6 +160,8 @@ def duration(value: object) -> int:
             "bad-duration",
             f"{shown(value)} is a clock time: YAML 1.1 readers take it for a number in base 60",
             f"write {meant}",
+            # `30:00` may be hours and minutes, or minutes and seconds.
+            meant if word.count(":") == 2 or "-" in word else None,
         )
     raise fault(
         "bad-duration",

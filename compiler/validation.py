@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from compiler.diagnostics import Finding, Place
+from compiler.diagnostics import Edit, Finding, Place
 from compiler.nodes import Mapping, Node, Scalar, descend
 from compiler.rules import finding
 from compiler.scalars import shown
@@ -118,7 +118,15 @@ def _findings(
         kind = problem["type"]
         if kind == "fault":
             context = problem["ctx"]  # type: ignore[typeddict-item]
-            yield finding(context["rule"], place(node, route), context["message"], context["help"])
+            where = place(node, route)
+            fix = context["fix"]
+            yield finding(
+                context["rule"],
+                where,
+                context["message"],
+                context["help"],
+                edits=() if fix is None else (Edit(where, fix),),
+            )
         elif kind == "extra_forbidden":
             yield _unknown_key(model, node, route, values)
         elif kind == "missing":

@@ -1,0 +1,64 @@
+"""Findings, printed in the form that the user asked for."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from typing import TextIO
+
+from compiler.check import Checked
+from compiler.diagnostics import Finding, arrange
+from compiler.report import CheckReport, Sources, render
+from compiler.repository import Repository
+from compiler.source import Source, decode
+from compiler.terminal import colored
+
+
+def print_checked(checked: Checked, options: argparse.Namespace, repository: Repository) -> int:
+    """Print the outcome of a check on stdout; returns the exit status."""
+    report = CheckReport(
+        findings=checked.findings,
+        files=checked.files,
+        jobs=len(checked.jobs),
+        source=reader(repository),
+        root=repository.root,
+        colored=colored(options.color, sys.stdout),
+    )
+    sys.stdout.write(render(options.format, report))
+    return report.status(options.strict)
+
+
+def print_findings(
+    findings: Iterable[Finding], options: argparse.Namespace, repository: Repository, jobs: int = 1
+) -> None:
+    """Print findings as text on stderr, beside a verb's own result on stdout."""
+    arranged = arrange(findings)
+    if not arranged:
+        return
+    report = CheckReport(
+        findings=arranged,
+        files=len({item.place.path for item in arranged}),
+        jobs=jobs,
+        source=reader(repository),
+        root=repository.root,
+        colored=colored(options.color, sys.stderr),
+    )
+    stream: TextIO = sys.stderr
+    stream.write(render("text", report))
+
+
+def reader(repository: Repository) -> Sources:
+    """A function that gives the source of a path, for snippets; each file is read once."""
+    known: dict[str, Source | None] = {}
+
+    def source(path: str) -> Source | None:
+        if path not in known:
+            try:
+                file = repository.root / path
+                known[path] = decode(path, repository.read_bytes(file))[0]
+            except OSError:
+                known[path] = None
+        return known[path]
+
+    return source

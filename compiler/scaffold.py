@@ -1,0 +1,105 @@
+"""The text of a new declaration: short, complete, and clean under `check`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.diagnostics import CompilerError
+from compiler.names import job_name_problem
+from compiler.policy.cluster import Cluster
+from compiler.policy.team import Team
+from compiler.repository import Document, Policy
+from compiler.suggestions import choose
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the author said on the command line; None where policy chooses."""
+
+    name: str
+    team: str | None = None
+    image: str | None = None
+    accelerators: str | None = None
+    num_nodes: int = 1
+
+
+def scaffold(wish: Wish, policy: Policy) -> tuple[str, str]:
+    """The path and text of a new declaration; raises CompilerError where the wish cannot be met."""
+    problem = job_name_problem(wish.name)
+    if problem is not None:
+        raise CompilerError(f"`{wish.name}` is no name for a job: {problem[0]}", problem[1])
+    team = _team(wish, policy)
+    cluster = _cluster(team, policy)
+    image = wish.image or _first_image(policy)
+    accelerators = wish.accelerators or _first_accelerator(cluster)
+    depth = "../.."
+    lines = [f"# yaml-language-server: $schema={depth}/schemas/job.schema.json"]
+    lines += [f"description: what {wish.name} trains, for whom", f"image: {image}"]
+    if accelerators is not None:
+        lines.append(f"accelerators: {accelerators}    # per node")
+    if wish.num_nodes != 1:
+        lines.append(f"num_nodes: {wish.num_nodes}")
+    queue = _queue(team, cluster, accelerators)
+    if queue is not None:
+        lines.append(f"queue: {queue}")
+    lines += ["max_duration: 24h", "retry: {max: 3}", "stop: {grace: 5m}"]
+    readable = _claim(team, cluster, writable=False)
+    if readable is not None:
+        lines += ["mounts:", f"  /data: {{claim: {readable}, read_only: true}}"]
+    writable = _claim(team, cluster, writable=True)
+    if writable is not None:
+        lines.append(f"checkpoint: {{claim: {writable}, path: /ckpt, every: 30m, keep: 3}}")
+    return f"jobs/{team.name}/{wish.name}.yaml", "\n".join(lines) + "\n"
+
+
+def _team(wish: Wish, policy: Policy) -> Document[Team]:
+    if wish.team is None:
+        if len(policy.teams) == 1:
+            return next(iter(policy.teams.values()))
+        raise CompilerError("which team?", "add --team with one of: " + ", ".join(sorted(policy.teams)))
+    if wish.team not in policy.teams:
+        raise CompilerError(f"there is no team `{wish.team}`", choose(wish.team, policy.teams))
+    return policy.teams[wish.team]
+
+
+def _cluster(team: Document[Team], policy: Policy) -> Document[Cluster]:
+    name = team.value.default_cluster or team.value.clusters[0]
+    if name not in policy.clusters:
+        raise CompilerError(f"the cluster {name} of the team {team.name} cannot be read", "run `check`")
+    return policy.clusters[name]
+
+
+def _first_image(policy: Policy) -> str:
+    locked = policy.lock.value.images if policy.lock else {}
+    ready = sorted(name for name in policy.images if name in locked)
+    return (ready or sorted(locked) or ["registry/name@sha256:..."])[0]
+
+
+def _first_accelerator(cluster: Document[Cluster]) -> str | None:
+    catalogue = cluster.value.accelerators or {}
+    name = next(iter(catalogue), None)
+    return None if name is None else f"{name}:{catalogue[name].per_node}"
+
+
+def _queue(team: Document[Team], cluster: Document[Cluster], accelerators: str | None) -> str | None:
+    wanted = (accelerators or "").partition(":")[0]
+    for name, queue in (cluster.value.queues or {}).items():
+        if team.value.queues is not None and name not in team.value.queues:
+            continue
+        if wanted and queue.accelerators is not None and wanted not in queue.accelerators:
+            continue
+        if not wanted and queue.cpu_only is False:
+            continue
+        return name
+    return None
+
+
+def _claim(team: Document[Team], cluster: Document[Cluster], *, writable: bool) -> str | None:
+    for name, claim in (cluster.value.claims or {}).items():
+        if team.value.claims is not None and name not in team.value.claims:
+            continue
+        writes = claim.access == "ReadWriteMany" and not claim.read_only
+        reads = claim.access in ("ReadOnlyMany", "ReadWriteMany")
+        if writes if writable else reads and not writes:
+            return name
+    return None

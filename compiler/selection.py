@@ -1,0 +1,68 @@
+"""Which declaration a person means by NAME, TEAM/NAME or a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compiler.diagnostics import CompilerError
+from compiler.repository import SUFFIXES, Repository
+from compiler.suggestions import choose
+
+
+def select(repository: Repository, word: str) -> Path:
+    """The declaration's file; raises CompilerError where there is none, or more than one.
+
+    A job's team may be written in the file, so a name alone is looked for by file name, and
+    TEAM/NAME also among the files of `jobs/` that say that team.
+    """
+    files, _ = repository.job_files()
+    for base in (Path.cwd(), repository.root):
+        path = (base / word).resolve()
+        if path.suffix in SUFFIXES and path in {file.resolve() for file in files}:
+            return next(file for file in files if file.resolve() == path)
+    team, slash, name = word.rpartition("/")
+    found = [file for file in files if file.stem == name]
+    if slash:
+        found = [file for file in found if _team(repository, file) == team]
+    if not found:
+        names = [file.stem for file in files]
+        raise CompilerError(f"there is no job `{word}`", choose(name, names, "add a file under jobs/"))
+    if len(found) > 1:
+        shown = ", ".join(repository.relative(file) for file in found)
+        raise CompilerError(f"`{word}` is more than one job: {shown}", "name the team, or the file")
+    return found[0]
+
+
+def _team(repository: Repository, file: Path) -> str:
+    if file.parent != repository.root / "jobs":
+        return file.parent.name
+    from compiler.nodes import Mapping, Scalar
+    from compiler.source import decode
+    from compiler.tree import read
+
+    source, _ = decode(repository.relative(file), repository.read_bytes(file))
+    node = read(source)[0] if source is not None else None
+    team = node.get("team") if isinstance(node, Mapping) else None
+    return str(team) if isinstance(team, Scalar) else ""
+
+
+def authored(repository: Repository, words: list[str]) -> list[Path]:
+    """The declarations and policy files under the named files and folders, or all of them."""
+    files = list(repository.job_files()[0])
+    for folder in ("policy/clusters", "policy/teams", "policy/waivers", "policy/stops", "policy"):
+        where = repository.root / folder
+        if where.is_dir():
+            files += [p for p in sorted(where.iterdir()) if p.suffix in SUFFIXES and p.is_file()]
+    files += sorted((repository.root / "images").glob("*/image.yaml"))
+    if not words:
+        return files
+    wanted: list[Path] = []
+    for word in words:
+        path = next((p for p in (Path.cwd() / word, repository.root / word) if p.exists()), None)
+        if path is None:
+            raise CompilerError(f"there is no file or folder {word}")
+        inside = [file for file in files if file.resolve().is_relative_to(path.resolve())]
+        if not inside:
+            raise CompilerError(f"{word} is no declaration and no policy file")
+        wanted += inside
+    return list(dict.fromkeys(wanted))

@@ -1,0 +1,56 @@
+"""`explain-job JOB`: each effective value of a job, and the file and line that set it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compiler.repository import Repository
+
+NAME = "explain-job"
+HELP = "show each effective value of a job, and which file and line set it"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="NAME, TEAM/NAME or a file")
+
+
+def run(options: argparse.Namespace, repository: Repository) -> int:
+    from compiler.explanation import explanation
+    from compiler.project import Project
+    from compiler.printing import print_findings
+    from compiler.selection import select
+
+    project = Project(repository, at=options.at, cluster=options.cluster)
+    result = project.judge(select(repository, options.job))
+    findings = [*project.policy.findings, *project.base_findings, *result.findings]
+    if findings:
+        print_findings(findings, options, repository)
+    tables: list[dict[str, Any]] = [
+        {
+            "cluster": made.run.identity.cluster,
+            "name": made.run.identity.name,
+            "backend": made.site.backend,
+            "values": [line.as_dict() for line in explanation(made)],
+        }
+        for made in result.runs
+    ]
+    if options.format == "json":
+        job = {"version": 1, "team": result.team, "job": result.job, "runs": tables}
+        sys.stdout.write(json.dumps(job, indent=2, ensure_ascii=False) + "\n")
+    else:
+        for table in tables:
+            _print(table)
+    return 0 if result.runs else 1
+
+
+def _print(table: dict[str, Any]) -> None:
+    print(f"{table['name']} on {table['cluster']}, as a {table['backend']}:")
+    rows = [(value["field"], value["value"], value["from"]) for value in table["values"]]
+    left = min(max((len(row[0]) for row in rows), default=0), 44)
+    middle = min(max((len(row[1]) for row in rows), default=0), 44)
+    for name, value, origin in rows:
+        print(f"  {name:<{left}}  {value:<{middle}}  {origin}".rstrip())

@@ -1,0 +1,52 @@
+"""`new JOB`: a declaration to begin with."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compiler.repository import Repository
+
+NAME = "new"
+HELP = "write a declaration to begin with, jobs/<team>/<job>.yaml"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="NAME or TEAM/NAME")
+    parser.add_argument("--team", metavar="TEAM", help="the team that owns the job")
+    parser.add_argument("--image", metavar="IMAGE", help="a folder of images/, or a full reference")
+    parser.add_argument("--accelerators", metavar="NAME:COUNT", help="per node, such as H100:8")
+    parser.add_argument("--num-nodes", type=int, default=1, metavar="N", help="number of nodes")
+    parser.add_argument("--dry-run", action="store_true", help="print the text and write nothing")
+
+
+def run(options: argparse.Namespace, repository: Repository) -> int:
+    from compiler.diagnostics import CompilerError
+    from compiler.project import Project
+    from compiler.printing import print_findings
+    from compiler.scaffold import Wish, scaffold
+    from compiler.writer import replace_file
+
+    team, slash, name = options.job.rpartition("/")
+    if slash and options.team not in (None, team):
+        raise CompilerError(f"{options.job} says team {team}, --team says {options.team}")
+    if options.num_nodes < 1:
+        raise CompilerError("a job has one node or more")
+    project = Project(repository, at=options.at, cluster=options.cluster)
+    wish = Wish(name, team or options.team, options.image, options.accelerators, options.num_nodes)
+    shown, text = scaffold(wish, project.policy)
+    path = repository.root / shown
+    taken = [file for file in repository.job_files()[0] if file.stem == name and file.parent == path.parent]
+    if path.exists() or taken:
+        raise CompilerError(f"{shown} is there already")
+    result = project.judge(path, text.encode())
+    if options.dry_run:
+        print(text, end="")
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, text.encode())
+        print(f"wrote {shown}; next: edit it, then run `check {shown}`")
+    if result.findings:
+        print_findings(result.findings, options, repository)
+    return 0 if result.usable else 1
