@@ -9,7 +9,7 @@ JOBS ?= 2
 .PHONY: help setup demo test lint golden docs tools e2e e2e-matrix bench lock
 
 help: ## List the targets
-	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z0-9 -]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 setup: ## Make .venv from requirements/dev.lock; does nothing when it is up to date
 	@$(PYTHON) tools/setup.py
