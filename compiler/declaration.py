@@ -6,7 +6,7 @@ declaration, after the layers below it (team, image, accelerator shape, base) ha
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
@@ -25,6 +25,7 @@ from compiler.fields import (
     Lists,
     Mappings,
     Memory,
+    OneOf,
     Port,
     QualifiedName,
     RelativePath,
@@ -36,12 +37,11 @@ from compiler.fields import (
     Text,
     UserId,
     Whole,
-    choice,
     described,
 )
 from compiler.names import Accelerators, ImageRef, RunRef
 
-Pull = choice("always", "if-not-present", "never")
+Pull = Annotated[Literal["always", "if-not-present", "never"], OneOf()]
 ArgValue = Annotated[Annotated[Text, Scalars] | Annotated[list[Text], Lists], ByShape]
 Args = Annotated[Annotated[list[Text], Lists] | Annotated[dict[Text, ArgValue], Mappings], ByShape]
 # The pod passthrough is checked against the Kubernetes pod schema by its own rule, at its places.
@@ -79,9 +79,9 @@ NumNodes = Annotated[Annotated[Count, Scalars] | Annotated[NodeRange, Mappings],
 class Elastic(Fields):
     """How an elastic run finds its nodes again (torchrun's rendezvous)."""
 
-    backend: choice("c10d", "etcd", "etcd-v2") | None = described(
+    backend: Annotated[Literal["c10d", "etcd", "etcd-v2"], OneOf()] | None = described(
         "The rendezvous backend; c10d needs no service."
-    )  # type: ignore[valid-type]
+    )
     endpoint: Text | None = described("host:port of the rendezvous service; needed by etcd only.")
     max_restarts: Whole | None = described(
         "How often torchrun restarts all processes before the run fails."
@@ -185,7 +185,7 @@ class Member(Fields):
         "A folder of images/ (pinned in images/lock.yaml), or a full reference with a digest.",
         examples=["llm-sft"],
     )
-    pull: Pull | None = described("When the kubelet pulls the image.")  # type: ignore[valid-type]
+    pull: Pull | None = described("When the kubelet pulls the image.")
     command: Command | None = described("Program and arguments; default: the image's entry.")
     args: Args | None = described(
         "Arguments: a list as written, or names and values of the image's own arguments."
@@ -263,9 +263,9 @@ class Declaration(Common):
         ]
         | None
     ) = described("The cluster or clusters; default: the team's default_cluster.")
-    state: choice("running", "stopped") | None = described(
+    state: Annotated[Literal["running", "stopped"], OneOf()] | None = described(
         "`stopped` ends the run and keeps the file."
-    )  # type: ignore[valid-type]
+    )
     expires: Day | None = described("The last day of the declaration; after it the run ends.")
     was: Label | None = described("The job's former name; both names share one history.")
     rerun: (

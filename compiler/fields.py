@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Discriminator,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     PlainValidator,
     Tag,
     WithJsonSchema,
 )
+from pydantic_core import core_schema
 
 from compiler import quantity
 from compiler.quantity import Quantity
@@ -33,6 +37,28 @@ from compiler.scalars import (
 )
 
 TEXT_SCHEMA = {"type": ["string", "number", "boolean"]}
+_QUANTITY = r"([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,3}|[mkMGTPE]|[KMGTPE]i)?"
+# Plain scalars that are a number or a truth value to YAML, and a text where a text is wanted.
+_NUMBERS = ("7", "1.5", "1e5", "-7", "0x1f", "0o17", ".5", ".inf", "+7", "1_000", "1:30")
+_TRUTHS = ("true", "False", "on", "NO", "y")
+
+
+def schema_of(pattern: str, longest: int = 0, **more: Any) -> WithJsonSchema:
+    """The JSON Schema of texts that `matching(pattern)` reads, for editors.
+
+    An editor's YAML reader has made a number out of `7` before the schema is asked, so a number
+    must pass wherever its letters might.
+    """
+    form = re.compile(pattern)
+    kinds = ["string"]
+    kinds += ["number"] if any(map(form.fullmatch, _NUMBERS)) else []
+    kinds += ["boolean"] if any(map(form.fullmatch, _TRUTHS)) else []
+    schema: dict[str, Any] = {"type": kinds if kinds[1:] else "string"}
+    # ECMA 262 has no (?P<name>...).
+    schema["pattern"] = f"^(?:{re.sub(r'[?]P<[a-z]+>', '', pattern)})$"
+    if longest:
+        schema["maxLength"] = longest
+    return WithJsonSchema(schema | more)
 
 
 class Fields(BaseModel):
@@ -64,6 +90,7 @@ Lists = Tag("<list>")
 ByShape = Discriminator(shape)
 
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _LABEL_HELP = "write lower-case letters, digits and hyphens, at most 63, beginning and ending with a letter or digit"
 
 Text = Annotated[str, PlainValidator(text), WithJsonSchema(TEXT_SCHEMA)]
@@ -94,7 +121,7 @@ Seconds = Annotated[
     WithJsonSchema(
         {
             "type": "string",
-            "pattern": r"^(\d+d)?(\d+h)?(\d+m)?(\d+s)?$",
+            "pattern": r"^([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?$",
             "minLength": 2,
             "examples": ["24h", "90m", "1h30m"],
         }
@@ -103,93 +130,92 @@ Seconds = Annotated[
 Cpu = Annotated[
     Quantity,
     PlainValidator(cpu),
-    WithJsonSchema({"type": ["number", "string"], "examples": [8, "500m"]}),
+    schema_of(_QUANTITY, exclusiveMinimum=0, examples=[8, "500m"]),
 ]
 Memory = Annotated[
     Quantity,
     PlainValidator(size),
-    WithJsonSchema({"type": ["integer", "string"], "examples": ["64Gi", "512Mi"]}),
+    schema_of(_QUANTITY, exclusiveMinimum=0, examples=["64Gi", "512Mi"]),
 ]
 Shm = Annotated[
     Quantity,
     PlainValidator(shm),
-    WithJsonSchema({"type": ["integer", "string"], "examples": ["64Gi", 0]}),
+    schema_of(_QUANTITY, minimum=0, examples=["64Gi", 0]),
 ]
 Price = Annotated[
     quantity.Fraction,
     PlainValidator(price),
-    WithJsonSchema({"type": ["number", "string"], "examples": [2.95]}),
+    schema_of(r"[0-9]{1,9}(\.[0-9]{1,9})?", minimum=0, examples=[2.95]),
 ]
 Day = Annotated[date, PlainValidator(day), WithJsonSchema({"type": "string", "format": "date"})]
 Label = Annotated[
     str,
     PlainValidator(matching(_LABEL, "a name", _LABEL_HELP)),
-    WithJsonSchema({"type": "string", "pattern": f"^{_LABEL}$"}),
+    schema_of(_LABEL),
 ]
 Subdomain = Annotated[
     str,
     PlainValidator(
         matching(
-            rf"{_LABEL}(\.{_LABEL})*",
+            _SUBDOMAIN,
             "the name of a Kubernetes object",
             _LABEL_HELP + "; parts joined by dots",
             longest=253,
         )
     ),
-    WithJsonSchema({"type": "string", "pattern": rf"^{_LABEL}(\.{_LABEL})*$", "maxLength": 253}),
+    schema_of(_SUBDOMAIN, longest=253),
 ]
+_ENV_NAME = r"[-._a-zA-Z][-._a-zA-Z0-9]*"
 EnvName = Annotated[
     str,
     PlainValidator(
         matching(
-            r"[-._a-zA-Z][-._a-zA-Z0-9]*",
+            _ENV_NAME,
             "the name of an environment variable",
             "write letters, digits and underscores, not beginning with a digit",
         )
     ),
-    WithJsonSchema({"type": "string", "pattern": r"^[-._a-zA-Z][-._a-zA-Z0-9]*$"}),
+    schema_of(_ENV_NAME),
 ]
+# No step . or .. anywhere: [\s\S] is any character, line ends among them.
+_ABSOLUTE = r"/(?![\s\S]*(^|/)\.\.?(/|$))(?!\.\.?(/|$))[^:\x00]*"
+_RELATIVE = r"(?!/)(?![\s\S]*/\.\.(/|$))(?!\.\.(/|$))[^\\\x00]+"
 AbsolutePath = Annotated[
     str,
     PlainValidator(
         matching(
-            r"/(?!.*(^|/)\.\.?(/|$))[^:\x00]*",
+            _ABSOLUTE,
             "an absolute path",
             "write a path that begins with / and has no `..` and no colon",
             rule="bad-path",
         )
     ),
-    WithJsonSchema({"type": "string", "pattern": "^/[^:]*$"}),
+    schema_of(_ABSOLUTE, examples=["/data"]),
 ]
 RelativePath = Annotated[
     str,
     PlainValidator(
         matching(
-            r"(?!/)(?!.*(^|/)\.\.(/|$))[^\\\x00]+",
+            _RELATIVE,
             "a path inside the repository",
             "write a path from the root of the repository, with / and without `..`",
             rule="bad-path",
         )
     ),
-    WithJsonSchema({"type": "string", "pattern": "^[^/].*$"}),
+    schema_of(_RELATIVE),
 ]
+_SECRET = rf"{_SUBDOMAIN}/[-._a-zA-Z0-9]+"
 SecretRef = Annotated[
     str,
     PlainValidator(
         matching(
-            rf"{_LABEL}(\.{_LABEL})*/[-._a-zA-Z0-9]+",
+            _SECRET,
             "a reference to a Secret",
             "write the Secret's name and key as name/key, such as hf/token; never the value itself",
             rule="bad-secret-reference",
         )
     ),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "pattern": r"^[a-z0-9][-.a-z0-9]*/[-._a-zA-Z0-9]+$",
-            "examples": ["hf/token"],
-        }
-    ),
+    schema_of(_SECRET, examples=["hf/token"]),
 ]
 _QUALIFIED = (
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -204,23 +230,24 @@ QualifiedName = Annotated[
             longest=317,
         )
     ),
-    WithJsonSchema({"type": "string", "pattern": f"^{_QUALIFIED}$"}),
+    schema_of(_QUALIFIED, longest=317),
 ]
+_LABEL_VALUE = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
 LabelValue = Annotated[
     str,
     PlainValidator(
         matching(
-            r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?",
+            _LABEL_VALUE,
             "a label's value",
             "write at most 63 letters, digits, - _ and ., beginning and ending with a letter or digit",
         )
     ),
-    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+    schema_of(_LABEL_VALUE),
 ]
 Words = Annotated[
     tuple[str, ...],
     PlainValidator(split_command),
-    WithJsonSchema({"type": "string", "minLength": 1}),
+    WithJsonSchema(TEXT_SCHEMA | {"minLength": 1}),
 ]
 Command = Annotated[
     Annotated[Words, Scalars] | Annotated[list[Text], Field(min_length=1), Lists],
@@ -235,7 +262,18 @@ def described(
     return Field(default=None, alias=alias, description=description, examples=examples)
 
 
-def choice(*words: str) -> Any:
-    """The type of a field that holds one of a few words."""
-    schema = {"type": "string", "enum": list(words)}
-    return Annotated[str, PlainValidator(one_of(*words)), WithJsonSchema(schema)]
+class OneOf:
+    """Marks a `Literal` of words: read as one of them, refused with the nearest one."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            one_of(*get_args(source)), metadata={"words": get_args(source)}
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        metadata: Any = schema.get("metadata") or {}
+        return {"type": "string", "enum": list(metadata["words"])}

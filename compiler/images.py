@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainValidator
 
 from compiler.declaration import Defaults
 from compiler.fields import (
@@ -12,11 +12,12 @@ from compiler.fields import (
     Fields,
     Flag,
     Label,
+    OneOf,
     RelativePath,
     Text,
-    choice,
     described,
     matching,
+    schema_of,
 )
 from compiler.names import DIGEST
 
@@ -30,7 +31,7 @@ Digest = Annotated[
             rule="bad-image-reference",
         )
     ),
-    WithJsonSchema({"type": "string", "pattern": f"^{DIGEST}$"}),
+    schema_of(DIGEST),
 ]
 
 
@@ -55,12 +56,12 @@ class Image(Fields):
 
     description: Text | None = described("What the image trains.")
     entry: Command = Field(description="The command of a job that gives none.")
-    needs: list[choice("accelerators", "checkpoint", "several-nodes")] | None = described(
-        "What a job of this image must have."
-    )  # type: ignore[valid-type]
-    guard: choice("native", "shell", "none") | None = described(
+    needs: (
+        list[Annotated[Literal["accelerators", "checkpoint", "several-nodes"], OneOf()]] | None
+    ) = described("What a job of this image must have.")
+    guard: Annotated[Literal["native", "shell", "none"], OneOf()] | None = described(
         "Who keeps a finished run from training again: the image's own code, the compiler's shell wrapper (default), or nobody."
-    )  # type: ignore[valid-type]
+    )
     torch: Text | None = described("The version of torch in the image.")
     shell: Flag | None = described("Whether the image has a POSIX shell; default true.")
     args_schema: RelativePath | None = described(

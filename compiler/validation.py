@@ -195,11 +195,7 @@ def _unknown_key(
     squeezed = compact.replace("_", "")
     synonym = SYNONYMS.get(compact) or SYNONYMS.get(squeezed)
     near = get_close_matches(compact, known, 1, 0.7)
-    owner = (
-        f"`{route[-2]}`"
-        if len(route) > 1 and isinstance(route[-2], str) and route[-2][:1] != "<"
-        else values
-    )
+    owner = _owner(route, values)
     message = f"{owner} has no key `{name}`"
     if near:
         return finding("unknown-key", where, message, f"write `{near[0]}`")
@@ -211,6 +207,12 @@ def _unknown_key(
     return finding(
         "unknown-key", where, message, f"write one of: {listed}" if known else "take it out"
     )
+
+
+def _owner(route: tuple[str | int, ...], values: str) -> str:
+    """What a key is in, for messages: the nearest key above it, or the file's own kind."""
+    above = [step for step in route[:-1] if isinstance(step, str) and not step.startswith("<")]
+    return f"`{above[-1]}`" if above else values
 
 
 def _misspelt(model: type[BaseModel], node: Node, route: tuple[str | int, ...]) -> bool:
@@ -228,11 +230,7 @@ def _misspelt(model: type[BaseModel], node: Node, route: tuple[str | int, ...]) 
 
 def _missing(node: Node, route: tuple[str | int, ...], values: str) -> Finding:
     parent, _ = descend(node, route[:-1])
-    owner = (
-        f"`{route[-2]}`"
-        if len(route) > 1 and isinstance(route[-2], str) and route[-2][:1] != "<"
-        else values
-    )
+    owner = _owner(route, values)
     anchor = parent.place
     if isinstance(parent, Mapping) and not parent.flow:
         # The first key is a better anchor than a block that spans half the file.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainValidator
 
 from compiler.fields import (
     AbsolutePath,
@@ -16,41 +16,46 @@ from compiler.fields import (
     Label,
     LabelValue,
     Memory,
+    OneOf,
     Price,
     QualifiedName,
     Shm,
     Subdomain,
     Text,
     Whole,
-    choice,
     described,
     matching,
+    schema_of,
 )
 
+_VERSION = r"v?[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.-]+)?"
 Version = Annotated[
     str,
     PlainValidator(
         matching(
-            r"v?[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.-]+)?",
+            _VERSION,
             "a version",
             "write a version such as 1.9.4",
         )
     ),
-    WithJsonSchema({"type": ["string", "number"], "examples": ["1.9.4"]}),
+    schema_of(_VERSION, examples=["1.9.4"]),
 ]
+_ACCELERATOR = r"[A-Za-z][A-Za-z0-9._-]{0,62}"
 AcceleratorName = Annotated[
     str,
     PlainValidator(
         matching(
-            r"[A-Za-z][A-Za-z0-9._-]{0,62}",
+            _ACCELERATOR,
             "an accelerator's name",
             "write a name such as H100 or A100-80GB",
         )
     ),
-    WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z][A-Za-z0-9._-]{0,62}$"}),
+    schema_of(_ACCELERATOR),
 ]
-BackendName = choice("pytorchjob", "job")
-Access = choice("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+BackendName = Annotated[Literal["pytorchjob", "job"], OneOf()]
+Access = Annotated[
+    Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"], OneOf()
+]
 
 
 class Versions(Fields):
@@ -69,8 +74,8 @@ class Versions(Fields):
 class Backends(Fields):
     """Which kind of object runs what."""
 
-    single_node: BackendName = Field(description="For runs on one node.")  # type: ignore[valid-type]
-    multi_node: BackendName = Field(description="For runs on several nodes.")  # type: ignore[valid-type]
+    single_node: BackendName = Field(description="For runs on one node.")
+    multi_node: BackendName = Field(description="For runs on several nodes.")
 
 
 class Node(Fields):
@@ -158,7 +163,7 @@ class Queue(Fields):
 class Claim(Fields):
     """A PersistentVolumeClaim that jobs may mount, by name, in every team's namespace."""
 
-    access: Access = Field(description="The access mode of the volume.")  # type: ignore[valid-type]
+    access: Access = Field(description="The access mode of the volume.")
     read_only: Flag | None = described("Jobs may only read it.")
     description: Text | None = described("What it holds.")
 
@@ -188,9 +193,9 @@ class Toleration(Fields):
 
     key: QualifiedName = Field(description="The taint's key.")
     value: LabelValue | None = described("The taint's value; without it any value.")
-    effect: choice("NoSchedule", "PreferNoSchedule", "NoExecute") | None = described(
-        "The taint's effect; without it every effect."
-    )  # type: ignore[valid-type]
+    effect: Annotated[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], OneOf()] | None = (
+        described("The taint's effect; without it every effect.")
+    )
 
 
 class Placement(Fields):
@@ -215,9 +220,9 @@ class Cluster(Fields):
     description: Text | None = described("Which cluster this is.")
     versions: Versions | None = described("What runs in the cluster.")
     backend: Backends = Field(description="Which kind of object runs what.")
-    admission: choice("kueue", "ledger") | None = described(
+    admission: Annotated[Literal["kueue", "ledger"], OneOf()] | None = described(
         "Who makes runs wait: kueue (default) or the ledger."
-    )  # type: ignore[valid-type]
+    )
     currency: Text | None = described("The currency of prices.", examples=["USD"])
     accelerators: dict[AcceleratorName, Accelerator] | None = described(
         "The accelerators, by the name that jobs use."
@@ -238,6 +243,6 @@ class Cluster(Fields):
         "The image of the operator's own init container, for clusters without a public registry."
     )
     node_local_paths: list[AbsolutePath] | None = described("Host paths that `pod:` may mount.")
-    pod_security: choice("privileged", "baseline", "restricted") | None = described(
-        "The Pod Security level of the teams' namespaces."
-    )  # type: ignore[valid-type]
+    pod_security: Annotated[Literal["privileged", "baseline", "restricted"], OneOf()] | None = (
+        described("The Pod Security level of the teams' namespaces.")
+    )

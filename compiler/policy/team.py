@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainValidator
 
 from compiler.declaration import Defaults
 from compiler.fields import (
@@ -17,19 +17,21 @@ from compiler.fields import (
     Whole,
     described,
     matching,
+    schema_of,
 )
 from compiler.policy.cluster import AcceleratorName
 
+_HANDLE = r"@?[A-Za-z0-9][A-Za-z0-9-]*(/[A-Za-z0-9._-]+)?"
 Handle = Annotated[
     str,
     PlainValidator(
         matching(
-            r"@?[A-Za-z0-9][A-Za-z0-9-]*(/[A-Za-z0-9._-]+)?",
+            _HANDLE,
             "a GitHub handle",
             "write a login such as kim, or org/team",
         )
     ),
-    WithJsonSchema({"type": "string"}),
+    schema_of(_HANDLE),
 ]
 
 
