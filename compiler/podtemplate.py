@@ -6,12 +6,11 @@ import base64
 import hashlib
 from typing import Any
 
-from compiler.merge import merge
-from compiler.model import Bounds, Companion, Image, Member, Mount, Run, Security, Variable
-from compiler.nodes import Mapping, Scalar, Sequence
+from compiler.launch import starts_torchrun
+from compiler.model import Bounds, Companion, Member, Mount, Run, Security, Variable
+from compiler.passthrough import CONTAINER, SHARED_MEMORY, over
 from compiler.site import Site
 
-CONTAINER = "pytorch"
 PULL = {"always": "Always", "if-not-present": "IfNotPresent", "never": "Never"}
 # torchrun kills its workers 30 s after SIGTERM unless told otherwise (torch,
 # distributed/elastic/multiprocessing/api.py); these seconds are left for its own end.
@@ -81,7 +80,7 @@ def template(
 
 def passed(template: Object, member: Member) -> Object:
     """The template with the declaration's `pod:` merged over it by the lists' keys."""
-    return merge(typed(member.pod), template) if member.pod else template
+    return over(member.pod, template) if member.pod else template
 
 
 def _container(run: Run, member: Member, ports: list[Object], volumes: _Volumes) -> Object:
@@ -150,17 +149,11 @@ def checkpoint_dir(run: Run) -> str:
     return f"{run.checkpoint.path.rstrip('/')}/{who.cluster}/{who.team}/{who.job}/r{who.number}"
 
 
-def torchrun(words: tuple[str, ...]) -> bool:
-    """Whether a command starts torchrun, by any of its names, also within a shell's script."""
-    text = " ".join(words)
-    return "torchrun" in text or "torch.distributed.run" in text or "accelerate launch" in text
-
-
 def _environment(run: Run, member: Member) -> list[Variable]:
     variables = list(member.env)
     names = {variable.name for variable in variables}
     added: list[Variable] = []
-    if run.grace > 30 and torchrun(member.words) and "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" not in names:
+    if run.grace > 30 and starts_torchrun(member.words) and "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" not in names:
         added.append(Variable("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(run.grace - SHUTDOWN_MARGIN)))
     return added + variables
 
@@ -261,7 +254,7 @@ class _Volumes:
 
     def shared_memory(self, size: str) -> Object:
         self.items.append({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": size}})
-        return {"name": "shm", "mountPath": "/dev/shm"}
+        return {"name": "shm", "mountPath": SHARED_MEMORY}
 
     def _name(self, kind: str, source: str) -> str:
         prefix = {"claim": "", "config_map": "config-", "secret": "secret-", "scratch": "scratch-"}[
@@ -361,39 +354,6 @@ def _affinity(labels: Any) -> Object:
             }
         }
     }
-
-
-# Fields of a pod that hold text whatever the letters look like: what is written is what is meant.
-_TEXT_MAPS = frozenset({"labels", "annotations", "nodeSelector", "matchLabels"})
-_TEXT_FIELDS = frozenset({"value", "name", "image", "key", "command", "args", "mountPath", "path"})
-
-
-def typed(node: Any, field: str = "", text: bool = False) -> Any:
-    """The `pod:` passthrough as plain data: text where the pod schema has text, else numbers.
-
-    Plain `true`, `false` and whole numbers become booleans and integers; everything quoted, and
-    everything in a text field, keeps its letters.
-    """
-    if isinstance(node, Mapping):
-        inside = field in _TEXT_MAPS or (field in ("requests", "limits"))
-        return {str(key): typed(value, str(key), inside) for key, value in node.items()}
-    if isinstance(node, Sequence):
-        return [typed(item, field, text) for item in node]
-    if isinstance(node, Scalar):
-        if text or not node.plain or field in _TEXT_FIELDS:
-            return str(node)
-        if node in ("true", "false"):
-            return node == "true"
-        if node.empty:
-            return None
-        if (
-            node.isascii()
-            and node.lstrip("-").isdigit()
-            and (node == "0" or not node.lstrip("-").startswith("0"))
-        ):
-            return int(node)
-        return str(node)
-    return node
 
 
 def object_metadata(run: Run, site: Site) -> Object:
