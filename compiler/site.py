@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingType
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from compiler.images import Image, Lock
@@ -45,3 +46,12 @@ class Site:
     def kueue(self) -> bool:
         """Whether Kueue admits the runs of this cluster."""
         return (self.cluster.value.admission or "kueue") == "kueue"
+
+
+def free(node: Node, resource: str) -> Fraction:
+    """What a node has for jobs of `cpu` or `memory`: allocatable, less what is reserved."""
+    if resource == "cpu":
+        whole, reserved = node.cpu, node.reserved_cpu
+    else:
+        whole, reserved = node.memory, node.reserved_memory
+    return whole.value - (reserved.value if reserved is not None else 0)
