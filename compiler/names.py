@@ -7,8 +7,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import PlainValidator
 
+from compiler.fields import schema_of
 from compiler.scalars import fault, letters, matching, shown
 
 # Room for `-r9999` and the pods' suffixes within the 63 characters of a Service name, and within
@@ -83,7 +84,7 @@ def _accelerators(value: object) -> AcceleratorCount:
         )
     word = letters(value, "accelerators such as H100:8")
     name, colon, count = word.partition(":")
-    name, count = name.strip(), count.strip()
+    name, count = name.strip(" "), count.strip(" ")
     if re.fullmatch(r"[0-9.]+", name) and not colon:
         raise fault(
             "bad-accelerators",
@@ -116,13 +117,7 @@ def _accelerators(value: object) -> AcceleratorCount:
 Accelerators = Annotated[
     AcceleratorCount,
     PlainValidator(_accelerators),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "pattern": r"^[A-Za-z][A-Za-z0-9._-]*(:[1-9][0-9]{0,3})?$",
-            "examples": ["H100:8"],
-        }
-    ),
+    schema_of(r" *[A-Za-z][A-Za-z0-9._-]{0,62} *(: *[1-9][0-9]{0,3} *)?", examples=["H100:8"]),
 ]
 
 DIGEST = r"sha256:[0-9a-f]{64}"
@@ -176,7 +171,7 @@ def _image(value: object) -> ImageName:
 ImageRef = Annotated[
     ImageName,
     PlainValidator(_image),
-    WithJsonSchema({"type": "string", "minLength": 1, "examples": ["llm-sft"]}),
+    schema_of(f"{_FOLDER.pattern}|{_REFERENCE.pattern}", examples=["llm-sft"]),
 ]
 RunRef = Annotated[
     str,
@@ -188,5 +183,5 @@ RunRef = Annotated[
             rule="bad-run-reference",
         )
     ),
-    WithJsonSchema({"type": "string", "pattern": "^r[1-9][0-9]{0,5}$"}),
+    schema_of(r"r[1-9][0-9]{0,5}", examples=["r2"]),
 ]

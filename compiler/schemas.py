@@ -1,0 +1,161 @@
+"""JSON Schemas (Draft 2020-12) made from the models, for editors and other programs.
+
+A schema never refuses what `check` accepts; what only the whole repository can tell (names of the
+catalogue, sums, layers) is left to `check`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+from compiler.declaration import Declaration
+from compiler.diagnostics import Severity
+from compiler.images import Image, Lock
+from compiler.policy.cluster import Cluster
+from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
+from compiler.policy.team import Team
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+# Name of the schema -> the model, its title, and the files that it is for.
+MODELS: dict[str, tuple[type[BaseModel], str, str]] = {
+    "job": (Declaration, "Job", "jobs/*.yaml and jobs/<team>/*.yaml"),
+    "cluster": (Cluster, "Cluster", "policy/clusters/*.yaml"),
+    "team": (Team, "Team", "policy/teams/*.yaml"),
+    "rules": (RulesPolicy, "Rules", "policy/rules.yaml"),
+    "waiver": (WaiverPolicy, "Waiver", "policy/waivers/*.yaml"),
+    "stop": (StopPolicy, "Stop", "policy/stops/*.yaml"),
+    "lock": (Lock, "Image lock", "images/lock.yaml"),
+    "image": (Image, "Image", "images/<name>/image.yaml"),
+}
+EXAMPLES: dict[str, Any] = {
+    "job": {
+        "team": "nlp",
+        "image": "llm-sft",
+        "accelerators": "H100:8",
+        "num_nodes": 4,
+        "queue": "research",
+        "max_duration": "24h",
+        "checkpoint": {"claim": "checkpoints", "path": "/ckpt", "every": "30m"},
+    },
+    "waiver": {
+        "rule": "RES403",
+        "jobs": ["nlp/*"],
+        "reason": "moves to the new queue in spring",
+        "approver": "kim",
+        "until": "2027-03-31",
+    },
+    "stop": {"team": "nlp", "reason": "the budget of the month is spent", "until": "2027-01-31"},
+}
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """All schemas by name, in the order of the names; those of machine output among them."""
+    made = {name: _of_model(name) for name in MODELS}
+    made["check"] = _check()
+    return dict(sorted(made.items()))
+
+
+def text(schema: dict[str, Any]) -> str:
+    """A schema as the text of its file."""
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def _head(name: str, title: str, description: str) -> dict[str, Any]:
+    return {
+        "$schema": DIALECT,
+        "$id": f"urn:runwright:schema:{name}",
+        "title": title,
+        "description": description,
+    }
+
+
+def _of_model(name: str) -> dict[str, Any]:
+    model, title, files = MODELS[name]
+    raw = _tidied(model.model_json_schema(by_alias=True))
+    about = f"{raw.pop('description')} Files: {files}."
+    for key in ("title", "description"):
+        raw.pop(key, None)
+    schema = _head(name, title, about)
+    if name in EXAMPLES:
+        schema["examples"] = [EXAMPLES[name]]
+    return schema | raw
+
+
+def _tidied(node: Any) -> Any:
+    """The schema as we mean it: a key may be absent but never null, and other keys are refused."""
+    if isinstance(node, list):
+        return [_tidied(item) for item in cast(list[Any], node)]
+    if not isinstance(node, dict):
+        return node
+    fields = {key: _tidied(value) for key, value in cast(dict[str, Any], node).items()}
+    if isinstance(fields.get("anyOf"), list):
+        options = [option for option in fields["anyOf"] if option != {"type": "null"}]
+        if len(options) < len(fields["anyOf"]):
+            if fields.get("default", 0) is None:
+                del fields["default"]
+            del fields["anyOf"]
+            # What the field itself says (its description) goes before what its type says.
+            fields = (options[0] if len(options) == 1 else {"anyOf": options}) | fields
+    if isinstance(fields.get("oneOf"), list):
+        fields.pop("discriminator", None)
+    if "patternProperties" in fields:
+        fields["additionalProperties"] = False
+    return fields
+
+
+def _check() -> dict[str, Any]:
+    """What `check --format json` prints. Output may grow by keys, so others are not refused."""
+    count = {"type": "integer", "minimum": 0}
+    position = {"type": ["integer", "null"], "minimum": 1}
+    word = {"type": "string"}
+    related = _object(
+        "Another place that explains the finding.",
+        path=word,
+        line=position,
+        column=position,
+        message=word,
+    )
+    finding = _object(
+        "One mistake.",
+        code={"type": "string", "pattern": "^[A-Z]{3}[0-9]{3}$"},
+        rule={"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$"},
+        severity={"enum": [severity.value for severity in Severity]},
+        path={"type": "string", "description": "Relative to the repository, with /."},
+        line={**position, "description": "From 1; null only where the file itself is meant."},
+        column={**position, "description": "From 1, in code points."},
+        end_line=position,
+        end_column={**position, "description": "Exclusive."},
+        message=word,
+        help={"type": "string", "description": "What to write instead; may be empty."},
+        related={"type": "array", "items": related},
+    )
+    summary = _object(
+        "The counts.", files=count, jobs=count, errors=count, warnings=count, notices=count
+    )
+    return _head("check", "Check", "What `check --format json` prints.") | {
+        "type": "object",
+        "required": ["version", "findings", "summary", "verdict"],
+        "properties": {
+            "version": {"const": 1, "description": "The version of this format."},
+            "findings": {"type": "array", "items": {"$ref": "#/$defs/finding"}},
+            "summary": summary,
+            "verdict": {
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "Which quotas are passed, and by whom.",
+            },
+        },
+        "$defs": {"finding": finding},
+    }
+
+
+def _object(description: str, **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": description,
+        "required": list(properties),
+        "properties": properties,
+    }
