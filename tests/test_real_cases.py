@@ -7,6 +7,7 @@ the comparison runs where they lie beside it.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import shutil
@@ -18,8 +19,8 @@ import pytest
 import yaml
 from manifest_meaning import leaves
 
-from compiler.diagnostics import Severity
-from compiler.project import Project
+from compiler import kustomize, overlay
+from compiler.project import Project, RunResult
 from compiler.repository import Repository
 
 CASES = Path(__file__).parent / "cases" / "real"
@@ -41,20 +42,19 @@ def repository(case: str, root: Path) -> Path:
     return root
 
 
-def render(root: Path) -> list[dict[str, Any]]:
-    """The objects of the one job of a repository, once nothing is wrong in it."""
+def result(root: Path) -> RunResult:
+    """The run of the one job of a repository, once nothing is wrong in it."""
     project = Project(Repository.find(root, explicit=True))
-    (result,) = project.results()
-    findings = [*project.policy.findings, *project.base_findings, *result.findings]
-    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    assert errors == []
-    (made,) = result.runs
-    return list(made.objects)
+    (judged,) = project.results()
+    findings = [*project.policy.findings, *project.base_findings, *judged.findings]
+    assert [finding.message for finding in findings] == []
+    (made,) = judged.runs
+    return made
 
 
 def ours(case: str, root: Path) -> dict[str, str]:
     """The leaves of the case's run, with the image as the reference that its digest stands for."""
-    (job,) = (made for made in render(repository(case, root)) if made["kind"] == "PyTorchJob")
+    job = copy.deepcopy(result(repository(case, root)).objects[0])
     lock = yaml.safe_load((CASES / "images" / "lock.yaml").read_text())["images"].values()
     references = {entry["digest"]: entry["reference"] for entry in lock}
     for replica in job["spec"]["pytorchReplicaSpecs"].values():
@@ -144,6 +144,24 @@ def test_every_common_difference_is_in_some_case(tmp_path: Path) -> None:
     }
     listed = [entry["path"] for entries in common().values() for entry in entries]
     assert [path for path in listed if path not in used] == []
+
+
+@pytest.mark.kustomize
+def test_kustomize_builds_the_run_of_every_real_job(tmp_path: Path) -> None:
+    wanted: dict[Path, list[dict[str, Any]]] = {}
+    for case in NAMES:
+        made = result(repository(case, tmp_path / case))
+        files = overlay.snapshot(made.run.identity.cluster, made.base)
+        files |= {path: text.encode() for path, text in overlay.files(made, made.base).items()}
+        for path, content in files.items():
+            (tmp_path / case / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / case / path).write_bytes(content)
+        wanted[tmp_path / case / overlay.run_folder(made.run)] = list(made.objects)
+    for program in kustomize.all_available():
+        for built, objects in zip(
+            program.build_many(list(wanted), 2), wanted.values(), strict=True
+        ):
+            assert sorted(built, key=repr) == sorted(objects, key=repr), program.name
 
 
 @beside
