@@ -38,7 +38,7 @@ from compiler.diagnostics import Severity
 from compiler.rules import Rule
 
 RULE = Rule(
-    code="OPS818",
+    code="OPS822",
     severity=Severity.ERROR,
     stage="source",
     sources=("kubernetes-sigs/kustomize: api/internal/target/errmissingkustomization.go",),

@@ -37,7 +37,7 @@ from compiler.diagnostics import Severity
 from compiler.rules import Rule
 
 RULE = Rule(
-    code="OPS816",
+    code="DEC214",
     severity=Severity.ERROR,
     stage="source",
     sources=("databricks/cli#5614",),

@@ -39,7 +39,7 @@ from compiler.diagnostics import Severity
 from compiler.rules import Rule
 
 RULE = Rule(
-    code="OPS815",
+    code="DEC216",
     severity=Severity.ERROR,
     stage="source",
     sources=("argoproj/argo-cd#9318", "argoproj/applicationset#315"),

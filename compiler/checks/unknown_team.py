@@ -37,7 +37,7 @@ from compiler.diagnostics import Severity
 from compiler.rules import Rule
 
 RULE = Rule(
-    code="OPS814",
+    code="DEC215",
     severity=Severity.ERROR,
     stage="source",
     sources=("kubeflow/kubeflow#1675", "databricks/cli#5614"),

@@ -39,7 +39,7 @@ from compiler.diagnostics import Severity
 from compiler.rules import Rule
 
 RULE = Rule(
-    code="OPS817",
+    code="OPS821",
     severity=Severity.ERROR,
     stage="source",
     sources=("meta-pytorch/torchx#1067", "meta-pytorch/torchx#1068"),
