@@ -157,7 +157,10 @@ def test_kustomize_builds_the_run_of_every_real_job(tmp_path: Path) -> None:
             (tmp_path / case / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / case / path).write_bytes(content)
         wanted[tmp_path / case / overlay.run_folder(made.run)] = list(made.objects)
-    for program in kustomize.all_available():
+    programs = kustomize.all_available(Path(__file__).parents[1])
+    if not programs:
+        pytest.skip("no kustomize here")
+    for program in programs:
         for built, objects in zip(
             program.build_many(list(wanted), 2), wanted.values(), strict=True
         ):
