@@ -65,6 +65,16 @@ def passed(run: Run, member: Member, *path: str) -> Iterator[tuple[Route, Mappin
                 yield run.routes(member, "pod", *path, index), item
 
 
+def counted_whole(resource: str) -> bool:
+    """Whether a resource is a device or a huge page: nobody shares one, so request is limit.
+
+    As k8s.io/kubernetes pkg/apis/core/v1/helper has it (IsOvercommitAllowed): everything but
+    Kubernetes' own resources, and huge pages.
+    """
+    own = "/" not in resource or "kubernetes.io/" in resource
+    return not own or resource.startswith("hugepages-")
+
+
 def images(run: Run) -> Iterator[At[Image]]:
     """The image of every container of the run."""
     for member in run.members:

@@ -19,25 +19,18 @@ checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 pod:
   spec:
     containers:
-      - name: viewer
-        image: registry.example.com/mirror/viewer:2.1
-        resources: {limits: {nvidia.com/gpu: 1}}
+      - name: pytorch
+        resources: {requests: {nvidia.com/gpu: 4}, limits: {nvidia.com/gpu: 4}}
 ```
 
 ## Use instead
 ```yaml
 team: nlp
 image: llm-sft
-accelerators: H100:8
+accelerators: H100:4
 queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
-pod:
-  spec:
-    containers:
-      - name: viewer
-        image: registry.example.com/mirror/viewer:2.1
-        resources: {limits: {memory: 2Gi}}
 ```
 
 ## References
@@ -48,10 +41,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compiler.containers import containers
 from compiler.diagnostics import Severity
 from compiler.model import Run
 from compiler.passthrough import CONTAINER
-from compiler.poddevices import asked
 from compiler.rules import Report, Rule
 from compiler.site import Site
 
@@ -64,15 +57,27 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     """Accelerators that a fragment asks for past the job's own field."""
     catalogue = (site.cluster.value.accelerators or {}).values()
     resources = {accelerator.resource for accelerator in catalogue}
-    for amounts in asked(run, site):
-        devices = amounts.member.devices
-        own = amounts.counted and devices is not None and amounts.limit == str(devices.count)
-        if amounts.name not in resources or not amounts.equal or own:
-            continue
-        if amounts.container == CONTAINER:
-            message = f"`{amounts.name}` is set to {amounts.limit} past the job's `accelerators`"
-            remedy = "write the number in `accelerators`, and take it out here"
-        else:
-            message = f"`{amounts.name}` of this container is counted nowhere"
-            remedy = "take it out: accelerators go to the training container"
-        yield Report(amounts.route, message, remedy, amounts.related)
+    for member in run.members:
+        devices = member.devices
+        for part in containers(run, member):
+            main = part.name == CONTAINER and not part.init
+            for name in sorted(resources & part.limits.keys()):
+                limit, request = part.limits[name], part.requests.get(name)
+                # Amounts that differ are reported by unequal-device-requests.
+                if "pod" not in limit.route[:2] or request is None or request.value != limit.value:
+                    continue
+                if not main:
+                    message = f"`{name}` of the container {part.name} is counted nowhere"
+                    remedy = "take it out: accelerators go to the training container"
+                elif devices is None or devices.resource != name:
+                    message = f"`{name}` is set to {limit.value} past the job's `accelerators`"
+                    remedy = "write `accelerators:` instead, and take it out here"
+                elif limit.value.value != devices.count:
+                    message = (
+                        f"`{name}` is set to {limit.value}, and `accelerators` asks for"
+                        f" {devices.count}"
+                    )
+                    remedy = "write the number in `accelerators`, and take it out here"
+                else:
+                    continue
+                yield Report(limit.route, message, remedy)

@@ -17,7 +17,7 @@ queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 sidecars:
-  - {name: pytorch, image: "registry.example.com/mirror/busybox:1.37", command: [sleep, infinity]}
+  - {name: pytorch, image: llm-sft, command: [sleep, infinity]}
 ```
 
 ## Use instead
@@ -29,7 +29,7 @@ queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 sidecars:
-  - {name: keeper, image: "registry.example.com/mirror/busybox:1.37", command: [sleep, infinity]}
+  - {name: keeper, image: llm-sft, command: [sleep, infinity]}
 ```
 
 ## References

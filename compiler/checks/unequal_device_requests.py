@@ -21,7 +21,7 @@ pod:
   spec:
     containers:
       - name: pytorch
-        resources: {requests: {smarter-devices/fuse: 1}}
+        resources: {requests: {rdma/hca_shared_devices_a: 1}}
 ```
 
 ## Use instead
@@ -37,8 +37,8 @@ pod:
     containers:
       - name: pytorch
         resources:
-          requests: {smarter-devices/fuse: 1}
-          limits: {smarter-devices/fuse: 1}
+          requests: {rdma/hca_shared_devices_a: 1}
+          limits: {rdma/hca_shared_devices_a: 1}
 ```
 
 ## References
@@ -51,9 +51,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compiler.containers import containers, counted_whole
 from compiler.diagnostics import Severity
-from compiler.model import Run
-from compiler.poddevices import asked
+from compiler.model import Route, Run
 from compiler.rules import Report, Rule
 from compiler.site import Site
 
@@ -67,16 +67,33 @@ RULE = Rule(
 
 def check(run: Run, site: Site) -> Iterator[Report]:
     """Device resources whose request and limit differ once `pod:` is merged in."""
-    for amounts in asked(run, site):
-        if amounts.equal:
-            continue
-        name, request, limit = amounts.name, amounts.request, amounts.limit
-        message = (
-            f"`{name}` is requested, and has no limit"
-            if limit is None
-            else f"`{name}` is requested {request} times and limited to {limit}"
-        )
+    for member in run.members:
+        for part in containers(run, member):
+            for name, request in part.requests.items():
+                limit = part.limits.get(name)
+                if not counted_whole(name):
+                    continue
+                if limit is None:
+                    message = f"`{name}` is requested, and has no limit"
+                elif request.value.value != limit.value.value:
+                    message = (
+                        f"`{name}` is requested {request.value} times, limited to {limit.value}"
+                    )
+                else:
+                    continue
+                yield _report(message, request.route, limit.route if limit else None)
+
+
+def _report(message: str, request: Route, limit: Route | None) -> Report:
+    # Of the two that differ, the one under `pod:` is the mistake: the job's own fields set both.
+    routes = [route for route in (limit, request) if route is not None]
+    within = [route for route in routes if "pod" in route[:2]]
+    at = within[0] if within else request
+    related = tuple((route, "the other number") for route in routes if route != at)
+    if related and related[0][0] not in within:
+        remedy = f"take it out here: `{related[0][0][-1]}` sets both"
+        if "resources" in related[0][0]:
+            remedy = "take it out here: `resources` sets both"
+    else:
         remedy = "write the same number under requests and limits"
-        if amounts.counted:
-            remedy = "take it out here: `accelerators` sets both"
-        yield Report(amounts.route, message, remedy, amounts.related)
+    return Report(at, message, remedy, related)

@@ -1,14 +1,13 @@
-"""A port of the training container has no name of its own.
+"""A port of the training container has no name, or stands for two protocols.
 
 ## What it does
-Reports ports that `pod:` adds to the training container of a PyTorchJob without a name, with a
-name or number that another port has, and the rendezvous port 23456 under any other name than
-`pytorchjob-port`.
+Reports ports that `pod:` adds to the training container of a PyTorchJob without a name, and a
+number that is listed for two protocols.
 
 ## Why it is bad
 The operator makes a Service for each pod and copies all ports of this container into it, as TCP.
-Kubernetes refuses a Service whose ports lack names or share a name or a number; the job then loops
-in an error while its pods hold their accelerators.
+Kubernetes refuses a Service with several ports of which one has no name, or with one number twice;
+the job then loops in an error while its pods hold their accelerators.
 
 ## Example
 ```yaml
@@ -65,8 +64,7 @@ RULE = Rule(
     sources=("kubeflow/training-operator: pkg/controller.v1/common/service.go",),
 )
 
-NUMBER = "23456"
-NAME = "pytorchjob-port"
+RENDEZVOUS = "23456"
 
 
 def check(run: Run, site: Site) -> Iterator[Report]:
@@ -80,40 +78,24 @@ def check(run: Run, site: Site) -> Iterator[Report]:
 
 
 def _ports(run: Run, member: Member, container: Mapping, at: Route) -> Iterator[Report]:
-    # Number -> (name, protocol) of the ports that are there already.
-    names = {str(number): name for name, number in member.ports}
-    protocols = {str(number): "TCP" for _, number in member.ports}
+    # What the run's own ports are called, and for which protocol each number is there.
+    named = {str(number) for _, number in member.ports}
     if not run.host_network:
         # With the host's network the run has a number of its own.
-        names[NUMBER], protocols[NUMBER] = NAME, "TCP"
+        named.add(RENDEZVOUS)
+    protocols = dict.fromkeys(named, "TCP")
     for route, port in places(container, "ports", at):
-        number, name = str(port.get("containerPort")), str(port.get("name") or "")
-        protocol = str(port.get("protocol") or "TCP")
+        number, protocol = str(port.get("containerPort")), str(port.get("protocol") or "TCP")
         there = protocols.setdefault(number, protocol)
-        others = {known for other, known in names.items() if other != number} | {NAME}
         if protocol != there:
             yield Report(
                 (*route, "containerPort"),
                 f"port {number} is listed for {there} and for {protocol}; a Service has it once",
                 "keep one of the two",
             )
-        elif not name and number not in names:
+        elif not port.get("name") and number not in named:
             yield Report(
                 (*route, "containerPort"),
                 f"port {number} has no name, without which the pod's Service is refused",
                 "add a name of at most 15 letters: name: metrics",
             )
-        elif names.get(number) == NAME and name not in ("", NAME):
-            yield Report(
-                (*route, "name"),
-                f"port {number} is the operator's own, which must be named `{NAME}`",
-                f"take the port out, or name it {NAME}",
-            )
-        elif name in others and names.get(number) != name:
-            yield Report(
-                (*route, "name"),
-                f"`{name}` is the name of another port of this container",
-                "give it another name",
-            )
-        if name:
-            names[number] = name
