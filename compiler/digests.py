@@ -95,11 +95,7 @@ def _operated(member: Member) -> dict[str, Any]:
 
 
 def _digest(value: Any) -> str:
-    text = json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-_ATOMS = frozenset({str, int, bool, type(None)})
+    return hashlib.sha256(_canonical(value).encode()).hexdigest()[:16]
 
 
 @cache
@@ -108,17 +104,17 @@ def _names(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
-def _canonical(value: Any) -> Any:
+def _open(value: Any) -> Any:
+    """What JSON has no form for, in parts that it has one for."""
     kind = type(value)
-    if kind in _ATOMS:
-        return value
-    if kind is tuple or kind is list:
-        return [_canonical(item) for item in value]
     if kind is Quantity:
         return str(value.value)
-    if kind is dict:
-        return {str(key): _canonical(item) for key, item in value.items()}
     names = _names(kind)
     if names:
-        return {name: _canonical(getattr(value, name)) for name in names}
+        return {name: getattr(value, name) for name in names}
     raise TypeError(f"a {kind.__name__} has no canonical form")
+
+
+_canonical = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_open
+).encode

@@ -70,6 +70,8 @@ class Fields(BaseModel):
         strict=True,
         arbitrary_types_allowed=True,
         populate_by_name=False,
+        # A model's validator is built when it is first used: most are only parts of others.
+        defer_build=True,
     )
 
 
