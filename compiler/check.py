@@ -159,7 +159,7 @@ class _Memory:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.file = project.repository.cache / "check.json"
-        self.context = _context(project)
+        self.context = context_of(project)
         self.known: dict[str, Any] = {}
         try:
             stored = json.loads(self.file.read_bytes())
@@ -231,7 +231,7 @@ def _row(run: RunSummary) -> list[Any]:
     return [getattr(run, name) for name in RunSummary.__slots__]
 
 
-def _context(project: Project) -> str:
+def context_of(project: Project) -> str:
     """Everything besides the declaration itself that its judgement depends on."""
     parts = sorted(project.policy.digests)
     parts += sorted(f"{name}:{base.digest}" for name, base in project.bases.items())

@@ -22,7 +22,7 @@ from compiler.yamlout import dump, dump_all
 if TYPE_CHECKING:
     from compiler.project import RunResult
 
-API = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+API: Object = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 NOTICE = "Written by Runwright; edits are lost."
 
 # What a person looks for first; all other keys follow by their letters.

@@ -1,0 +1,215 @@
+"""`build`: the tree that publish would write, every run of it proved with kustomize."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from compiler.backends import Object
+from compiler.base import Base
+from compiler.buildcache import BuildCache
+from compiler.check import Checked, Judged, check, context_of
+from compiler.diagnostics import Finding, Severity
+from compiler.kustomize import Kustomize, find
+from compiler.overlay import files, run_folder, snapshot, team_files
+from compiler.project import Project, RunResult
+from compiler.proof import Claim, prove
+from compiler.writer import staged
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(slots=True)
+class Overlay:
+    """One run in the tree. `proof` stands for its files, its base and its model together."""
+
+    cluster: str
+    team: str
+    job: str
+    number: int
+    backend: str
+    folder: str
+    files: dict[str, str]
+    proof: str
+    objects: Sequence[Object] | None = None
+
+    @property
+    def name(self) -> str:
+        """`nlp/llm-sft, run 1 on west`."""
+        return f"{self.team}/{self.job}, run {self.number} on {self.cluster}"
+
+
+@dataclass(slots=True)
+class Built:
+    """What a build did."""
+
+    checked: Checked
+    runs: int = 0
+    proved: int = 0
+    blocked: list[str] = field(default_factory=list[str])
+    kustomize: Kustomize | None = None
+
+
+def build(
+    project: Project,
+    folder: Path,
+    paths: Sequence[Path] | None = None,
+    progress: Progress = lambda what, done, of: None,
+) -> Built:
+    """Write the tree of all jobs, or of those of `paths`, into a folder.
+
+    Jobs with errors are left out, as publish leaves them as they are. Raises CompilerError where
+    the folder cannot be written, Unavailable without kustomize, and Unfaithful where an overlay
+    does not build to its model; the folder is then as it was.
+    """
+    checked = check(project, paths)
+    built = Built(checked)
+    bad = _bad(checked.findings)
+    built.blocked = [job.path for job in checked.jobs if job.path in bad]
+    jobs = [job for job in checked.jobs if job.path not in bad]
+    cache = BuildCache(project.repository.cache / "verified")
+    try:
+        overlays = _overlays(project, jobs, cache, paths is None, progress)
+        tree = _tree(project, overlays, everyone=paths is None)
+        built.runs = len(overlays)
+        with staged(folder, tree, project.repository.root) as temporary:
+            _prove(project, temporary, overlays, cache, built, progress)
+    finally:
+        cache.close()
+    return built
+
+
+def _bad(findings: Iterable[Finding]) -> set[str]:
+    return {item.place.path for item in findings if item.severity is Severity.ERROR} | {
+        related.place.path
+        for item in findings
+        if item.severity is Severity.ERROR
+        for related in item.related
+    }
+
+
+def _overlays(
+    project: Project, jobs: Sequence[Judged], cache: BuildCache, all_jobs: bool, progress: Progress
+) -> list[Overlay]:
+    context = context_of(project)
+    stamps = {_stamp(context, job): job for job in jobs}
+    known = cache.rendered(stamps)
+    fresh: dict[str, list[dict[str, Any]]] = {}
+    made: list[Overlay] = []
+    for done, (stamp, job) in enumerate(stamps.items()):
+        entries: Any = known.get(stamp)
+        overlays = _recalled(entries)
+        if overlays is None:
+            progress("rendering", done, len(stamps))
+            overlays = _rendered(project, project.repository.root / job.path)
+            fresh[stamp] = [_stored(overlay) for overlay in overlays]
+        made += overlays
+    cache.keep(fresh, stamps if all_jobs else None)
+    return made
+
+
+def _stamp(context: str, job: Judged) -> str:
+    """Everything that a job's overlays depend on."""
+    parts = [context, job.path, job.digest, *(f"{k}={v}" for k, v in sorted(job.depends.items()))]
+    return sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _rendered(project: Project, path: Path) -> list[Overlay]:
+    return [_overlay(made) for made in project.judge(path).runs if not made.run.stopped]
+
+
+def _overlay(made: RunResult) -> Overlay:
+    who = made.run.identity
+    texts = files(made, made.base)
+    parts = [made.base.digest, *(f"{name}\0{text}" for name, text in texts.items())]
+    parts.append(json.dumps(made.objects, sort_keys=True))
+    return Overlay(
+        who.cluster,
+        who.team,
+        who.job,
+        who.number,
+        made.base.name,
+        run_folder(made.run),
+        texts,
+        sha256("\0".join(parts).encode()).hexdigest(),
+        made.objects,
+    )
+
+
+_STORED = ("cluster", "team", "job", "number", "backend", "folder", "files", "proof")
+
+
+def _stored(overlay: Overlay) -> dict[str, Any]:
+    return {name: getattr(overlay, name) for name in _STORED}
+
+
+def _recalled(entries: Any) -> list[Overlay] | None:
+    try:
+        return None if entries is None else [Overlay(**entry) for entry in entries]
+    except TypeError:
+        return None
+
+
+def _tree(project: Project, overlays: Sequence[Overlay], everyone: bool) -> dict[str, bytes]:
+    """All files by path: overlays, the snapshots under them, and the teams' own files."""
+    tree: dict[str, bytes] = {}
+    runs: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    snapshots: set[tuple[str, str]] = set()
+    if everyone:
+        for team in project.policy.teams.values():
+            for cluster in team.value.clusters:
+                if project.only_cluster in (None, cluster) and cluster in project.policy.clusters:
+                    runs[(cluster, team.name)] = []
+    for overlay in overlays:
+        for name, text in overlay.files.items():
+            tree[name] = text.encode()
+        runs.setdefault((overlay.cluster, overlay.team), []).append((overlay.job, overlay.number))
+        snapshots.add((overlay.cluster, overlay.backend))
+    bases: dict[str, Base] = project.bases
+    for cluster, backend in snapshots:
+        tree |= snapshot(cluster, bases[backend])
+    for (cluster, team), active in runs.items():
+        namespace = project.policy.teams[team].value.namespace
+        for name, text in team_files(cluster, team, namespace, active).items():
+            tree[name] = text.encode()
+    return tree
+
+
+def _prove(
+    project: Project,
+    tree: Path,
+    overlays: Sequence[Overlay],
+    cache: BuildCache,
+    built: Built,
+    progress: Progress,
+) -> None:
+    """Prove the overlays that no earlier build proved with this kustomize."""
+    if not overlays:
+        return
+    kustomize = built.kustomize = find(project.repository.root)
+    version = str(kustomize.version)
+    known = cache.proved(f"{version} {overlay.proof}" for overlay in overlays)
+    fresh = [overlay for overlay in overlays if f"{version} {overlay.proof}" not in known]
+    objects = _objects(project, fresh)
+    claims = [Claim(one.name, one.folder, one.cluster, objects[one.folder]) for one in fresh]
+    prove(tree, claims, kustomize, lambda done: progress("building", done, len(claims)))
+    built.proved = len(claims)
+    cache.prove(f"{version} {overlay.proof}" for overlay in fresh)
+
+
+def _objects(project: Project, overlays: Sequence[Overlay]) -> dict[str, Sequence[Object]]:
+    """The objects of each overlay by its folder; those that were only recalled are made again."""
+    found = {one.folder: one.objects for one in overlays if one.objects is not None}
+    missing = {one.folder for one in overlays} - set(found)
+    if missing:
+        wanted = {(one.team, one.job) for one in overlays if one.folder in missing}
+        for path in project.repository.job_files()[0]:
+            if any(path.stem == job for _, job in wanted):
+                for overlay in _rendered(project, path):
+                    if overlay.folder in missing and overlay.objects is not None:
+                        found[overlay.folder] = overlay.objects
+    return found

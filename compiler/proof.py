@@ -1,0 +1,172 @@
+"""The proof that what kustomize builds from an overlay is the object that the model made."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from compiler.backends import Object
+from compiler.diagnostics import CompilerError
+from compiler.kustomize import Kustomize
+from compiler.overlay import API, same
+from compiler.processes import BuildFailed
+from compiler.yamlout import dump
+
+BATCH = 100
+"""Overlays that one process builds: kustomize's time grows with the square of their number."""
+
+PROCESSES = 2
+
+Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An overlay, by its folder in the tree, and the objects that it is claimed to make."""
+
+    name: str
+    folder: str
+    cluster: str
+    objects: Sequence[Object]
+
+
+class Unfaithful(CompilerError):
+    """kustomize makes something else of an overlay than the model says: our own fault."""
+
+    status = 3
+
+
+def prove(
+    tree: Path,
+    claims: Sequence[Claim],
+    kustomize: Kustomize,
+    progress: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Build the overlays in a tree, and compare what comes out with what was claimed.
+
+    `progress` is told how many are done. Raises Unfaithful for the first that differs or does not
+    build, and Unavailable where kustomize cannot be used.
+    """
+    groups = list(batches(claims))
+    done = 0
+    with tempfile.TemporaryDirectory(prefix="runwright-build-") as name:
+        top = Path(name).resolve()
+        folders = [_batch(top / str(n), tree.resolve(), group) for n, group in enumerate(groups)]
+        built = kustomize.build_many(folders, PROCESSES)
+        for group in groups:
+            try:
+                objects = next(built)
+            except BuildFailed as failed:
+                raise _unbuilt(tree, group, kustomize, failed) from None
+            _compare(group, objects, kustomize)
+            done += len(group)
+            progress(done)
+
+
+def batches(claims: Sequence[Claim]) -> Iterator[list[Claim]]:
+    """The claims in groups that one process can build: one cluster, and no object twice."""
+    by_cluster: dict[str, list[Claim]] = {}
+    for claim in claims:
+        by_cluster.setdefault(claim.cluster, []).append(claim)
+    for group in by_cluster.values():
+        open_batches: list[tuple[list[Claim], set[Key]]] = []
+        for claim in group:
+            keys = {key(one) for one in claim.objects}
+            place = next(
+                (b for b in open_batches if len(b[0]) < BATCH and not b[1] & keys),
+                None,
+            )
+            if place is None:
+                place = (list[Claim](), set[Key]())
+                open_batches.append(place)
+            place[0].append(claim)
+            place[1].update(keys)
+            if len(place[0]) == BATCH:
+                open_batches = [batch for batch in open_batches if batch is not place]
+                yield place[0]
+        yield from (batch for batch, _ in open_batches)
+
+
+def key(one: Object) -> Key:
+    """By what Kubernetes, and kustomize within one build, tells objects apart."""
+    metadata = cast("Object", one.get("metadata") or {})
+    return (
+        str(one.get("apiVersion")),
+        str(one.get("kind")),
+        str(metadata.get("namespace", "")),
+        str(metadata.get("name")),
+    )
+
+
+def difference(wanted: Any, built: Any, pointer: str = "") -> str | None:
+    """The first place at which two values differ, with both, or None where they are the same."""
+    if type(wanted) is dict and type(built) is dict:
+        left, right = cast("Object", wanted), cast("Object", built)
+        for name in [*left, *(name for name in right if name not in left)]:
+            if name not in left or name not in right:
+                side = "kustomize adds" if name not in left else "kustomize leaves out"
+                return f"{pointer}/{name}: {side} it"
+            if found := difference(left[name], right[name], f"{pointer}/{name}"):
+                return found
+        return None
+    if type(wanted) is list and type(built) is list:
+        first, second = cast("list[Any]", wanted), cast("list[Any]", built)
+        if len(first) != len(second):
+            return f"{pointer}: {len(first)} items in the model, {len(second)} from kustomize"
+        for index, pair in enumerate(zip(first, second, strict=True)):
+            if found := difference(*pair, f"{pointer}/{index}"):
+                return found
+        return None
+    if same(wanted, built):
+        return None
+    return f"{pointer}: {_shown(wanted)} in the model, {_shown(built)} from kustomize"
+
+
+def _shown(value: Any) -> str:
+    text = ascii(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _batch(folder: Path, tree: Path, group: Sequence[Claim]) -> Path:
+    folder.mkdir()
+    listed = [os.path.relpath(tree / claim.folder, folder) for claim in group]
+    kustomization: Object = {**API, "resources": listed}
+    (folder / "kustomization.yaml").write_text(dump(kustomization), "utf-8")
+    return folder
+
+
+def _compare(group: Sequence[Claim], objects: Sequence[Object], kustomize: Kustomize) -> None:
+    built = {key(one): one for one in objects}
+    for claim in group:
+        for one in claim.objects:
+            made = built.pop(key(one), None)
+            if made is None:
+                what = f"{one['kind']} {one['metadata']['name']} is missing"
+                raise _unfaithful(claim.name, kustomize, what)
+            if not same(one, made):
+                raise _unfaithful(claim.name, kustomize, difference(one, made) or "")
+    for _, kind, _, name in built:
+        raise _unfaithful(group[0].name, kustomize, f"{kind} {name} is nobody's")
+
+
+def _unfaithful(name: str, kustomize: Kustomize, what: str) -> Unfaithful:
+    return Unfaithful(
+        f"the overlay of {name} does not build to its model with {kustomize.name}: {what}",
+        "this is a fault of the compiler: report it with the declaration; nothing was written",
+    )
+
+
+def _unbuilt(
+    tree: Path, group: Sequence[Claim], kustomize: Kustomize, failed: BuildFailed
+) -> Unfaithful:
+    """Whose overlay it is that stopped a batch."""
+    for claim in group:
+        try:
+            kustomize.build(tree / claim.folder)
+        except BuildFailed as own:
+            return _unfaithful(claim.name, kustomize, str(own))
+    return _unfaithful(f"{group[0].name} and others", kustomize, str(failed))
