@@ -32,7 +32,7 @@ from compiler.model import (
 from compiler.names import ImageName
 from compiler.quantity import Quantity
 from compiler.rules import finding
-from compiler.site import Site
+from compiler.site import Site, registry_of
 from compiler.suggestions import choose
 from compiler.variables import arguments, circle_in_words, circular, ordered
 
@@ -376,21 +376,6 @@ class Lowering:
                 if match is not None and match[1] is not None and match[1] not in names:
                     names.append(match[1])
         return tuple(names)
-
-
-def registry_of(image: Image, site: Site) -> tuple[str, str | None] | None:
-    """The catalogue's registry that an image comes from, with its pull secret; None if none."""
-    registries = site.cluster.value.registries or {}
-    best = max(
-        (
-            name
-            for name in registries
-            if image.registry == name or image.registry.startswith(name.rstrip("/") + "/")
-        ),
-        key=len,
-        default=None,
-    )
-    return None if best is None else (best, registries[best].pull_secret)
 
 
 def _words(command: Any) -> tuple[str, ...] | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import Any
 
 from compiler.launch import starts_torchrun
 from compiler.model import Bounds, Companion, Member, Mount, Run, Security, Variable
-from compiler.passthrough import CONTAINER, SHARED_MEMORY, over
+from compiler.passthrough import CONTAINER, over
+from compiler.podvolumes import Volumes
 from compiler.site import Site
 
 PULL = {"always": "Always", "if-not-present": "IfNotPresent", "never": "Never"}
@@ -59,14 +58,19 @@ def template(
         spec["affinity"] = _affinity(member.placement.labels)
     if member.placement.tolerations and not queued:
         spec["tolerations"] = [dict(taint) for taint in member.placement.tolerations]
-    volumes = _Volumes()
+    volumes = Volumes()
     container = _container(run, member, ports, volumes)
-    if member.init:
-        spec["initContainers"] = [_companion(companion, volumes) for companion in member.init]
-    spec["containers"] = [
-        container,
-        *(_companion(companion, volumes) for companion in member.sidecars),
+    before = [_companion(companion, volumes) for companion in member.init]
+    # A plain second container would keep the pod from ever completing: a sidecar is an init
+    # container that is restarted, which the kubelet stops after the training container
+    # (Kubernetes 1.29 and newer).
+    before += [
+        {**_companion(companion, volumes), "restartPolicy": "Always"}
+        for companion in member.sidecars
     ]
+    if before:
+        spec["initContainers"] = before
+    spec["containers"] = [container]
     if volumes.items:
         spec["volumes"] = volumes.items
     metadata: Object = {}
@@ -83,7 +87,7 @@ def passed(template: Object, member: Member) -> Object:
     return over(member.pod, template) if member.pod else template
 
 
-def _container(run: Run, member: Member, ports: list[Object], volumes: _Volumes) -> Object:
+def _container(run: Run, member: Member, ports: list[Object], volumes: Volumes) -> Object:
     container: Object = {"name": CONTAINER, "image": member.image.reference}
     container["imagePullPolicy"] = PULL[member.pull]
     if member.command is not None:
@@ -153,7 +157,11 @@ def _environment(run: Run, member: Member) -> list[Variable]:
     variables = list(member.env)
     names = {variable.name for variable in variables}
     added: list[Variable] = []
-    if run.grace > 30 and starts_torchrun(member.words) and "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" not in names:
+    if (
+        run.grace > 30
+        and starts_torchrun(member.words)
+        and "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" not in names
+    ):
         added.append(Variable("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(run.grace - SHUTDOWN_MARGIN)))
     return added + variables
 
@@ -191,7 +199,7 @@ def _bound(requests: Object, limits: Object, name: str, bounds: Bounds | None) -
         limits[name] = bounds.limit.text
 
 
-def _companion(companion: Companion, volumes: _Volumes) -> Object:
+def _companion(companion: Companion, volumes: Volumes) -> Object:
     container: Object = {
         "name": companion.name,
         "image": companion.image.reference,
@@ -217,118 +225,6 @@ def _companion(companion: Companion, volumes: _Volumes) -> Object:
     if companion.mounts:
         container["volumeMounts"] = [volumes.mount(mount) for mount in companion.mounts]
     return container
-
-
-class _Volumes:
-    """The volumes of a pod, each once however often it is mounted."""
-
-    def __init__(self) -> None:
-        self.items: list[Object] = []
-        self._names: dict[tuple[str, str], str] = {}
-
-    def mount(self, mount: Mount) -> Object:
-        distinct = mount.path if mount.kind == "scratch" else mount.source
-        name = self._names.get((mount.kind, distinct))
-        if name is None:
-            name = self._name(mount.kind, distinct)
-            self._names[(mount.kind, distinct)] = name
-            self.items.append({"name": name, **_source(mount)})
-        entry: Object = {"name": name, "mountPath": mount.path}
-        if mount.read_only:
-            entry["readOnly"] = True
-        if mount.sub_path is not None:
-            entry["subPath"] = mount.sub_path
-        return entry
-
-    def files(self, run: Run, member: Member) -> list[Object]:
-        self.items.append({"name": "files", "configMap": {"name": files_name(run, member)}})
-        return [
-            {
-                "name": "files",
-                "mountPath": file.path,
-                "subPath": _file_key(index, file.source),
-                "readOnly": True,
-            }
-            for index, file in enumerate(member.files)
-        ]
-
-    def shared_memory(self, size: str) -> Object:
-        self.items.append({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": size}})
-        return {"name": "shm", "mountPath": SHARED_MEMORY}
-
-    def _name(self, kind: str, source: str) -> str:
-        prefix = {"claim": "", "config_map": "config-", "secret": "secret-", "scratch": "scratch-"}[
-            kind
-        ]
-        word = "".join(c if c.isalnum() else "-" for c in source.lower()).strip("-")
-        name = f"{prefix}{word}"
-        taken = {item["name"] for item in self.items} | {"shm", "files"}
-        if len(name) > 63 or not name.isascii() or name in taken:
-            digest = hashlib.sha256(f"{kind}:{source}".encode()).hexdigest()[:8]
-            name = (
-                f"{prefix}{word[:40].strip('-')}-{digest}"
-                if word.isascii()
-                else f"{prefix}{digest}"
-            )
-        return name
-
-
-def _source(mount: Mount) -> Object:
-    if mount.kind == "claim":
-        # Whether the volume itself is read-only is said at each mount, for another mount of the
-        # same claim may write.
-        return {"persistentVolumeClaim": {"claimName": mount.source}}
-    if mount.kind == "config_map":
-        return {"configMap": {"name": mount.source}}
-    if mount.kind == "secret":
-        return {"secret": {"secretName": mount.source}}
-    assert mount.size is not None
-    return {"emptyDir": {"sizeLimit": mount.size.text}}
-
-
-def _file_key(index: int, source: str) -> str:
-    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in source.rpartition("/")[2])
-    return f"{index}-{name}"
-
-
-def files_name(run: Run, member: Member) -> str:
-    """The name of the ConfigMap with a member's files: another content is another ConfigMap."""
-    content = hashlib.sha256()
-    for file in member.files:
-        content.update(f"{file.path}\0{file.source}\0{file.digest}\0".encode())
-    return f"{run.identity.job}-files-{content.hexdigest()[:10]}"
-
-
-def files_objects(run: Run) -> list[Object]:
-    """The ConfigMaps that a run's files are mounted from."""
-    made: dict[str, Object] = {}
-    for member in run.members:
-        if not member.files:
-            continue
-        name = files_name(run, member)
-        data: Object = {}
-        binary: Object = {}
-        for index, file in enumerate(member.files):
-            key = _file_key(index, file.source)
-            try:
-                data[key] = _printable(file.content.decode())
-            except ValueError:
-                binary[key] = base64.b64encode(file.content).decode()
-        made[name] = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": name, "namespace": run.identity.namespace},
-            "immutable": True,
-            **({"data": data} if data else {}),
-            **({"binaryData": binary} if binary else {}),
-        }
-    return list(made.values())
-
-
-def _printable(text: str) -> str:
-    if any(ord(c) < 32 and c not in "\t\n\r" or ord(c) == 127 for c in text):
-        raise ValueError("control characters go into binaryData")
-    return text
 
 
 def _pod_security(security: Security) -> Object:

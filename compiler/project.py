@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -298,9 +299,7 @@ class Project:
             return None
         backend = backends()[chosen[0]]
         site = self._site(team, cluster, backend.target.name)
-        identity = Identity(
-            result.job, team.name, cluster, self.number, team.value.namespace
-        )
+        identity = Identity(result.job, team.name, cluster, self.number, team.value.namespace)
         run, findings = lower(whole, identity, result.path, site)
         result.findings += findings
         if run is None:
@@ -329,16 +328,16 @@ class Project:
                         f"add base/{backend.target.name}/ with a kustomization.yaml and one {backend.target.kind}",
                     )
                 )
-            result.findings += self._weighed(found, whole)
+            result.findings += self._weighed(found, whole, f"{team.name}/{result.job}")
             return None
         if any(f.severity is Severity.ERROR for f in found):
             # The object of a run that cannot be right would only repeat its mistakes.
-            result.findings += self._weighed(found, whole)
+            result.findings += self._weighed(found, whole, f"{team.name}/{result.job}")
             return None
         emitted = backend.emit(run, site)
         objects = (desired(base, emitted[0], backend.target), *emitted[1:])
         found += self._checked("object", run, site, objects)
-        result.findings += self._weighed(found, whole)
+        result.findings += self._weighed(found, whole, f"{team.name}/{result.job}")
         return RunResult(run, site, whole, base, objects)
 
     def _checked(
@@ -350,22 +349,29 @@ class Project:
             for report in reports:
                 yield placed(rule.name, report, run.origins)
 
-    def _weighed(self, findings: list[Finding], whole: Effective) -> list[Finding]:
-        """The findings with the weights of policy, without those that the job waives."""
+    def _weighed(self, findings: list[Finding], whole: Effective, job: str) -> list[Finding]:
+        """The findings with the weights of policy, without those that are waived for the job.
+
+        Errors are neither lowered nor waived here.
+        """
         rules: RulesPolicy | None = self.policy.rules.value if self.policy.rules else None
         weights: dict[str, str] = {}
         for name, weight in ((rules.severity if rules else None) or {}).items():
             registered = lookup(name)
             if registered is not None and registered.rule.severity is not Severity.ERROR:
                 weights[registered.name] = weight
+        waivers = [
+            (waiver.value.rule, waiver.value.until)
+            for waiver in self.policy.waivers.values()
+            if any(fnmatchcase(job, pattern) for pattern in waiver.value.jobs)
+        ]
+        waivers += [(waiver.rule, waiver.until) for waiver in whole.declaration.waive or ()]
         waived: set[str] = set()
-        for waiver in whole.declaration.waive or ():
-            registered = lookup(waiver.rule)
-            if (
-                registered is not None
-                and registered.rule.severity is not Severity.ERROR
-                and waiver.until >= self.today
-            ):
+        for name, until in waivers:
+            registered = lookup(name)
+            if registered is None or registered.rule.severity is Severity.ERROR:
+                continue
+            if until >= self.today:
                 waived.add(registered.name)
         kept: list[Finding] = []
         for item in findings:

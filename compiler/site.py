@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from compiler.images import Image, Lock
+from compiler.model import Image as RunImage
 from compiler.policy.cluster import Accelerator, Cluster, Node
 from compiler.policy.rules import RulesPolicy
 from compiler.policy.team import Team
@@ -55,3 +56,18 @@ def free(node: Node, resource: str) -> Fraction:
     else:
         whole, reserved = node.memory, node.reserved_memory
     return whole.value - (reserved.value if reserved is not None else 0)
+
+
+def registry_of(image: RunImage, site: Site) -> tuple[str, str | None] | None:
+    """The catalogue's registry that an image comes from, with its pull secret; None if none."""
+    registries = site.cluster.value.registries or {}
+    best = max(
+        (
+            name
+            for name in registries
+            if image.registry == name or image.registry.startswith(name.rstrip("/") + "/")
+        ),
+        key=len,
+        default=None,
+    )
+    return None if best is None else (best, registries[best].pull_secret)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from compiler.backends import Object, Target
 from compiler.features import FEATURES
 from compiler.model import Run
-from compiler.podtemplate import files_objects, object_metadata, passed, template
+from compiler.podtemplate import object_metadata, passed, template
+from compiler.podvolumes import files_objects
 from compiler.site import Site
 
 TARGET = Target(

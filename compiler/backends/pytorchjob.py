@@ -14,7 +14,8 @@ import hashlib
 from compiler.backends import Object, Target
 from compiler.features import FEATURES
 from compiler.model import Member, Run
-from compiler.podtemplate import files_objects, object_metadata, passed, template
+from compiler.podtemplate import object_metadata, passed, template
+from compiler.podvolumes import files_objects
 from compiler.site import Site
 
 TARGET = Target(
@@ -79,7 +80,7 @@ def _role(run: Run, member: Member, site: Site, replicas: int) -> Object:
     return {
         "replicas": replicas,
         # The controller's default is OnFailure without a limit; both are always written out.
-        "restartPolicy": "OnFailure" if run.retries else "Never",
+        "restartPolicy": "OnFailure" if _restarts(run) else "Never",
         "template": passed(pod, member),
     }
 
@@ -88,13 +89,24 @@ def _policy(run: Run, site: Site) -> Object:
     # The limit is shared by all pods: each restart of a container counts once
     # (pkg/controller.v1/common/job.go, PastBackoffLimit).
     policy: Object = {
-        "backoffLimit": run.retries * run.nodes + 1 if run.retries else 0,
+        "backoffLimit": _restarts(run) * run.nodes + 1 if _restarts(run) else 0,
         # The default, None, leaves workers on their accelerators after the master has ended.
         "cleanPodPolicy": "Running",
     }
     if run.max_duration is not None and not (site.kueue and run.queue is not None):
         policy["activeDeadlineSeconds"] = run.max_duration
     return policy
+
+
+def _restarts(run: Run) -> int:
+    """How often all pods may start over.
+
+    An elastic run outlives the loss of a node, so its pods always come back: under Never a single
+    lost pod would fail the job, whatever torchrun could still do.
+    """
+    if run.elastic is not None:
+        return max(run.retries, run.elastic.max_restarts, 1)
+    return run.retries
 
 
 def _elastic(run: Run) -> Object:
