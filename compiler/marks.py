@@ -31,4 +31,6 @@ def marks(run: Run, member: Member) -> Iterator[Mark]:
     for kind in kinds:
         entries = metadata.get(kind) if isinstance(metadata, Mapping) else None
         for name, value in entries.items() if isinstance(entries, Mapping) else ():
-            yield Mark(kind, str(name), str(value), run.routes(member, "pod", "metadata", kind, str(name)))
+            yield Mark(
+                kind, str(name), str(value), run.routes(member, "pod", "metadata", kind, str(name))
+            )

@@ -44,7 +44,9 @@ def mounted(run: Run, member: Member) -> list[Mounted]:
             found.append(Mounted(MAIN, path, "claim", claim, False, route, route, "checkpoint"))
     for file in member.files:
         route = run.routes(member, "files", file.path)
-        found.append(Mounted(MAIN, normal(file.path), "file", file.source, True, route, route, "files"))
+        found.append(
+            Mounted(MAIN, normal(file.path), "file", file.source, True, route, route, "files")
+        )
     for kind, companions in (("sidecars", member.sidecars), ("init", member.init)):
         for index, companion in enumerate(companions):
             at = run.routes(member, kind, index, "mounts")
@@ -84,35 +86,52 @@ def _mounts(mounts: tuple[Mount, ...], container: str, at: Route) -> Iterator[Mo
         route = (*at, mount.path)
         source = (*route, mount.kind)
         yield Mounted(
-            container, normal(mount.path), mount.kind, mount.source, mount.read_only, route, source, "mounts"
+            container,
+            normal(mount.path),
+            mount.kind,
+            mount.source,
+            mount.read_only,
+            route,
+            source,
+            "mounts",
         )
 
 
 def _passed(run: Run, member: Member) -> Iterator[Mounted]:
     """The volumes of `pod:`, at each path where one of its containers mounts them."""
-    volumes = {str(node.get("name", "")): (route, node) for route, node in passed(run, member, "spec", "volumes")}
+    volumes = {
+        str(node.get("name", "")): (route, node)
+        for route, node in passed(run, member, "spec", "volumes")
+    }
     used: set[str] = set()
     for kind in ("containers", "initContainers"):
         for route, container in passed(run, member, "spec", kind):
             entries: Any = container.get("volumeMounts")
             for index, entry in enumerate(entries) if isinstance(entries, Sequence) else ():
-                name = str(entry.get("name", "")) if isinstance(entry, Mapping) else ""
-                path = str(entry.get("mountPath", "")) if isinstance(entry, Mapping) else ""
+                if not isinstance(entry, Mapping):
+                    continue
+                name, path = str(entry.get("name", "")), str(entry.get("mountPath", ""))
                 if name not in volumes or not path:
                     continue
                 used.add(name)
                 read_only = str(entry.get("readOnly", "")) == "true"
                 at = (*route, "volumeMounts", index)
-                yield _volume(*volumes[name], str(container.get("name", "")), normal(path), read_only, at)
+                yield _volume(
+                    *volumes[name], str(container.get("name", "")), normal(path), read_only, at
+                )
     for name, (route, node) in volumes.items():
         if name not in used:
             yield _volume(route, node, "", "", False, route)
 
 
-def _volume(at: Route, node: Mapping, container: str, path: str, read_only: bool, route: Route) -> Mounted:
+def _volume(
+    at: Route, node: Mapping, container: str, path: str, read_only: bool, route: Route
+) -> Mounted:
     claim = node.get("persistentVolumeClaim")
     if isinstance(claim, Mapping) and "claimName" in claim:
         read_only = read_only or str(claim.get("readOnly", "")) == "true"
         source_route = (*at, "persistentVolumeClaim", "claimName")
-        return Mounted(container, path, "claim", str(claim["claimName"]), read_only, route, source_route, "pod")
+        return Mounted(
+            container, path, "claim", str(claim["claimName"]), read_only, route, source_route, "pod"
+        )
     return Mounted(container, path, "other", str(node.get("name", "")), read_only, route, at, "pod")

@@ -1,0 +1,58 @@
+"""Two files declare the same job.
+
+## What it does
+Reports a job whose team and name another file has too: `jobs/<job>.yaml` with `team:` beside
+`jobs/<team>/<job>.yaml`, or `.yaml` beside `.yml`.
+
+## Why it is bad
+A job is known by its team and its name, and both files would be the same job. Which of them is
+meant, only their authors know; kustomize refuses two objects of one name.
+
+## Example
+```sh
+cp jobs/llm-sft.yaml jobs/nlp/llm-sft.yaml
+```
+
+## Use instead
+```sh
+cp jobs/llm-sft.yaml jobs/nlp/llm-sft-long.yaml
+```
+
+## References
+- kubernetes/test-infra: config/tests/jobs
+- kubernetes-sigs/kustomize: api/resmap/reswrangler.go
+"""
+
+from collections.abc import Iterator, Sequence
+
+from compiler.check import Judged
+from compiler.diagnostics import Finding, Place, Related, Severity
+from compiler.project import Project
+from compiler.rules import Rule, finding
+
+RULE = Rule(
+    code="NAM302",
+    severity=Severity.ERROR,
+    stage="repository",
+    sources=(
+        "kubernetes/test-infra: config/tests/jobs",
+        "kubernetes-sigs/kustomize: api/resmap/reswrangler.go",
+    ),
+)
+
+
+def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
+    """The files that name a job which another file has."""
+    first: dict[tuple[str, str], Judged] = {}
+    for job in jobs:
+        name = job.path.rpartition("/")[2].rpartition(".")[0]
+        earlier = first.setdefault((job.team or job.path.rpartition("/")[0], name), job)
+        if earlier is not job:
+            yield finding(
+                "job-in-two-files",
+                Place.start(job.path),
+                f"the job {name} of {job.team or 'this folder'} is declared in {earlier.path}"
+                " already",
+                "delete one of the two files, or give this one another name",
+                [Related(Place.start(earlier.path), "the other file")],
+            )

@@ -1,0 +1,154 @@
+"""A policy file names something that does not exist.
+
+## What it does
+Looks up every name in policy: a team's clusters, default cluster, quota, queues, claims and
+priorities; a queue's accelerators; the rules in `policy/rules.yaml` and in waivers.
+
+## Why it is bad
+A list with a misspelt name silently allows less, or more, than it says: a quota for `H10` guards
+nothing, and the weight of a rule that does not exist changes nothing.
+
+## Example
+```yaml
+# policy/teams/nlp.yaml
+namespace: p-nlp
+owners: [kim-nlp]
+clusters: [west]
+queues: [research, interactiv, data]
+defaults: {priority: normal}
+```
+
+## Use instead
+```yaml
+# policy/teams/nlp.yaml
+namespace: p-nlp
+owners: [kim-nlp]
+clusters: [west]
+queues: [research, interactive, data]
+defaults: {priority: normal}
+```
+
+## References
+- prow: kubernetes-sigs/prow cmd/checkconfig
+- kubernetes-sigs/kueue#7929
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from compiler.check import Judged
+from compiler.diagnostics import Finding, Place, Related, Severity
+from compiler.policy.cluster import Cluster
+from compiler.policy.team import Team
+from compiler.project import Project
+from compiler.repository import Document, Policy
+from compiler.rules import Rule, finding, lookup, registered
+from compiler.suggestions import choose
+
+RULE = Rule(
+    code="DEC230",
+    severity=Severity.ERROR,
+    stage="repository",
+    sources=("prow: kubernetes-sigs/prow cmd/checkconfig", "kubernetes-sigs/kueue#7929"),
+)
+
+
+def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
+    """The names in policy that stand for nothing."""
+    policy = project.policy
+    for team in policy.teams.values():
+        yield from _team(team, policy)
+    for cluster in policy.clusters.values():
+        yield from _queues(cluster)
+    for name in (policy.rules.value.severity if policy.rules else None) or ():
+        assert policy.rules is not None
+        if lookup(name) is None:
+            place = policy.rules.place("severity", name, key=True)
+            yield _unknown("rule", name, registered(), place)
+    for waiver in policy.waivers.values():
+        if lookup(waiver.value.rule) is None:
+            yield _unknown("rule", waiver.value.rule, registered(), waiver.place("rule"))
+
+
+def _team(team: Document[Team], policy: Policy) -> Iterator[Finding]:
+    value = team.value
+    # A cluster whose file is broken is there all the same.
+    known = {
+        *policy.clusters,
+        *(path.rpartition("/")[2].removesuffix(".yaml") for path in policy.broken),
+    }
+    for index, name in enumerate(value.clusters):
+        if name not in known:
+            yield _unknown("cluster", name, known, team.place("clusters", index))
+    if value.default_cluster is not None and value.default_cluster not in value.clusters:
+        yield _unknown(
+            "cluster of the team",
+            value.default_cluster,
+            value.clusters,
+            team.place("default_cluster"),
+            [Related(team.place("clusters"), "the team's clusters")],
+        )
+    for name, quota in (value.quota or {}).items():
+        if name not in value.clusters:
+            place = team.place("quota", name, key=True)
+            related = [Related(team.place("clusters"), "the team's clusters")]
+            yield _unknown("cluster of the team", name, value.clusters, place, related)
+        elif name in policy.clusters:
+            cluster = policy.clusters[name]
+            catalogue = cluster.value.accelerators or {}
+            for accelerator in quota:
+                if accelerator not in catalogue:
+                    place = team.place("quota", name, accelerator, key=True)
+                    related = [Related(cluster.place("accelerators", key=True), "its catalogue")]
+                    yield _unknown(f"accelerator of {name}", accelerator, catalogue, place, related)
+    yield from _listed(team, policy)
+
+
+def _listed(team: Document[Team], policy: Policy) -> Iterator[Finding]:
+    clusters = [
+        policy.clusters[name].value for name in team.value.clusters if name in policy.clusters
+    ]
+    if len(clusters) < len(team.value.clusters):
+        # What a cluster that is not there has, nobody knows.
+        return
+    caps = team.value.caps
+    lists: tuple[tuple[str, tuple[str, ...], Sequence[str] | None, set[str] | None], ...] = (
+        ("queue", ("queues",), team.value.queues, _all(c.queues for c in clusters)),
+        ("claim", ("claims",), team.value.claims, _all(c.claims for c in clusters)),
+        (
+            "priority",
+            ("caps", "priorities"),
+            caps.priorities if caps is not None else None,
+            _all(c.priorities for c in clusters),
+        ),
+    )
+    for what, route, names, known in lists:
+        for index, name in enumerate(names or ()):
+            if known is not None and name not in known:
+                yield _unknown(
+                    f"{what} of the team's clusters", name, known, team.place(*route, index)
+                )
+
+
+def _all(catalogues: Iterable[Iterable[str] | None]) -> set[str] | None:
+    """The names of all catalogues together; None where no cluster has one."""
+    present = [set(names) for names in catalogues if names is not None]
+    return set[str]().union(*present) if present else None
+
+
+def _queues(cluster: Document[Cluster]) -> Iterator[Finding]:
+    catalogue = cluster.value.accelerators or {}
+    for queue, entry in (cluster.value.queues or {}).items():
+        for index, name in enumerate(entry.accelerators or ()):
+            if name not in catalogue:
+                place = cluster.place("queues", queue, "accelerators", index)
+                related = [Related(cluster.place("accelerators", key=True), "the catalogue")]
+                yield _unknown("accelerator of the cluster", name, catalogue, place, related)
+
+
+def _unknown(
+    what: str, name: str, known: Iterable[str], place: Place, related: Iterable[Related] = ()
+) -> Finding:
+    remedy = choose(name, known, "take it out: there is none")
+    return finding(
+        "unknown-name-in-policy", place, f"there is no {what} called `{name}`", remedy, related
+    )

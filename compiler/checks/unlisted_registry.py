@@ -1,0 +1,66 @@
+"""An image comes from a registry that the cluster does not list.
+
+## What it does
+Reports an image of any container whose registry is not under `registries` in the cluster's
+policy. A cluster that lists none takes images from everywhere.
+
+## Why it is bad
+Nodes without a way to that registry wait in ImagePullBackOff while the run holds its
+accelerators; and where there is a way, the image has passed nobody's scan.
+
+## Example
+```yaml
+team: nlp
+image: "docker.io/pytorch/pytorch@sha256:\\
+  0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+accelerators: H100:8
+queue: research
+max_duration: 24h
+checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
+```
+
+## Use instead
+```yaml
+team: nlp
+image: llm-sft
+accelerators: H100:8
+queue: research
+max_duration: 24h
+checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
+```
+
+## References
+- kubeflow/chainer-operator#24
+- kubeflow/pytorch-operator#339
+"""
+
+from collections.abc import Iterator
+
+from compiler.containers import images
+from compiler.diagnostics import Severity
+from compiler.lowering import registry_of
+from compiler.model import Run
+from compiler.rules import Report, Rule
+from compiler.site import Site
+
+RULE = Rule(
+    code="SEC921",
+    severity=Severity.ERROR,
+    stage="run",
+    sources=("kubeflow/chainer-operator#24", "kubeflow/pytorch-operator#339"),
+)
+
+
+def check(run: Run, site: Site) -> Iterator[Report]:
+    """The images from registries that the catalogue lacks."""
+    known = site.cluster.value.registries
+    if not known:
+        return
+    for image in images(run):
+        if registry_of(image.value, site) is None:
+            yield Report(
+                image.route,
+                f"the cluster {site.cluster.name} takes no images from `{image.value.registry}`",
+                "copy it to one of: " + ", ".join(sorted(known)),
+                ((site.cluster.place("registries", key=True), "its registries"),),
+            )

@@ -1,0 +1,67 @@
+"""An image is named by a tag, which can come to mean other bytes.
+
+## What it does
+Reports an image of any container that has no digest, neither in the reference nor through
+`images/lock.yaml`.
+
+## Why it is bad
+A tag can be moved between the start of one pod and the restart of another. Then one run trains
+with two builds, nobody can repeat it, and what was reviewed is not what runs.
+
+## Example
+```yaml
+team: nlp
+image: registry.example.com/training/llm-sft:0.1.1
+accelerators: H100:8
+queue: research
+max_duration: 24h
+checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
+```
+
+## Use instead
+```yaml
+team: nlp
+image: llm-sft
+accelerators: H100:8
+queue: research
+max_duration: 24h
+checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
+```
+
+## References
+- vllm-project/ci-infra#542
+- docker-library/official-images#12277
+- NetApp/trident#1177
+"""
+
+from collections.abc import Iterator
+
+from compiler.containers import images
+from compiler.diagnostics import Severity
+from compiler.model import Run
+from compiler.rules import Report, Rule
+from compiler.site import Site
+
+RULE = Rule(
+    code="SEC920",
+    severity=Severity.ERROR,
+    stage="run",
+    sources=(
+        "vllm-project/ci-infra#542",
+        "docker-library/official-images#12277",
+        "NetApp/trident#1177",
+    ),
+)
+
+
+def check(run: Run, site: Site) -> Iterator[Report]:
+    """The images without a digest."""
+    for image in images(run):
+        if image.value.digest is None:
+            reference = image.value.reference
+            yield Report(
+                image.route,
+                f"`{reference}` has no digest, so it can mean another image tomorrow",
+                f"run `runwright image pin {reference}`, which writes its digest to"
+                " images/lock.yaml, or add @sha256:<64 hex digits>",
+            )
