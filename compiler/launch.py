@@ -1,0 +1,261 @@
+"""Understanding a command: which launcher starts the training processes, and with which flags.
+
+A launcher is found behind wrappers (`env`, `numactl`, `uv run`), under its other names
+(`python -m torch.distributed.run`), and within a shell's script. A flag's value is None where it
+is only known once the command runs (`${RANK}`, `$(nproc)`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import Literal
+
+from compiler import shell
+from compiler.programs import Container, Word
+
+Launcher = Literal["torchrun", "accelerate", "deepspeed", "python", "other"]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Programs that start the program in the words after them.
+_WRAPPERS = _words(
+    "catatonit chrt dumb-init env exec gosu ionice nice nohup nsys numactl setsid stdbuf su-exec "
+    "sudo taskset time timeout tini catchsegv command conda mamba micromamba poetry pixi uv "
+    "nvidia_entrypoint.sh rocprof rocprofv3"
+)
+_KEYWORDS = _words("! { do elif else if then time until while")
+# Commands at the end of a script that train nothing.
+_AFTERWARDS = _words("cp date done echo exit fi ls mv rm sleep sync true wait }")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
+_PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
+_PYTHON_VALUES = frozenset({"-W", "-X", "--check-hash-based-pycs"})
+_MODULES: dict[str, Launcher] = {
+    "torch.distributed.run": "torchrun",
+    "torch.distributed.launch": "torchrun",
+    "torch.distributed.launcher": "torchrun",
+    "accelerate.commands.launch": "accelerate",
+    "accelerate.commands.accelerate_cli": "accelerate",
+    "deepspeed.launcher.runner": "deepspeed",
+}
+_PROGRAMS: dict[str, Launcher] = {
+    "torchrun": "torchrun",
+    "accelerate": "accelerate",
+    "accelerate-launch": "accelerate",
+    "deepspeed": "deepspeed",
+    "ds": "deepspeed",
+}
+# torch, distributed/run.py: the options that take a value. argparse takes any clear beginning.
+_TORCHRUN = _words(
+    "nnodes nproc_per_node rdzv_backend rdzv_endpoint rdzv_id rdzv_conf max_restarts "
+    "monitor_interval start_method event_log_handler role log_dir redirects tee "
+    "local_ranks_filter duplicate_stdout_filters duplicate_stderr_filters node_rank master_addr "
+    "master_port local_addr logs_specs numa_binding signals_to_handle shutdown_timeout"
+)
+_SWITCHES: dict[str, frozenset[str]] = {
+    "torchrun": _words("standalone module m no_python run_path virtual_local_rank use_env help h"),
+    "accelerate": _words(
+        "multi_gpu cpu tpu ipex use_deepspeed use_fsdp use_tp use_megatron_lm "
+        "use_parallelism_config use_xpu quiet q debug no_python m module same_network "
+        "downcast_bf16 "
+        "dynamo_use_dynamic dynamo_use_fullgraph dynamo_use_regional_compilation "
+        "enable_cpu_affinity tpu_use_cluster no_tpu_cluster tpu_use_sudo use_mpirun help h"
+    ),
+    "deepspeed": _words(
+        "no_python no_local_rank module no_ssh no_ssh_check force_multi save_pid "
+        "bind_cores_to_rank elastic_training help h"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A flag of a launcher: its name with `_`, its text as it is written, and its value.
+
+    `value` is None where only the running command knows it. `passed` tells that it stands behind
+    the training script, whose own argument it then is.
+    """
+
+    name: str
+    text: str
+    value: str | None
+    word: Word
+    passed: bool = False
+
+    @property
+    def number(self) -> int | None:
+        """The value as a whole number, None where it is none or is not known."""
+        return (
+            int(self.value)
+            if self.value is not None and re.fullmatch(r"[0-9]{1,9}", self.value)
+            else None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One program that a container starts: the launcher, its flags, and where it stands."""
+
+    launcher: Launcher
+    program: str
+    word: Word
+    flags: tuple[Flag, ...]
+    scripted: bool = False
+
+    def flag(self, *names: str) -> Flag | None:
+        """The launcher's own flag of one of these names: the last, which wins."""
+        own = [flag for flag in self.flags if flag.name in names and not flag.passed]
+        return own[-1] if own else None
+
+
+@lru_cache(maxsize=512)
+def launches(container: Container) -> tuple[Launch, ...]:
+    """What a container starts, in order; empty where the image's own entrypoint decides.
+
+    An entrypoint that is not known may run its arguments (many images' do), so arguments that
+    begin with a launcher or a shell are read as a command.
+    """
+    found = tuple(_started(container.words))
+    if container.command is None and all(launch.launcher == "other" for launch in found):
+        return ()
+    return found
+
+
+def main(container: Container) -> Launch | None:
+    """The launch that trains: the first by a launcher, else the last; None where not known."""
+    found = launches(container)
+    for one in found:
+        if one.launcher not in ("python", "other"):
+            return one
+    return next((one for one in reversed(found) if one.program not in _AFTERWARDS), None)
+
+
+def script(container: Container) -> tuple[Word, int] | None:
+    """The script that a shell runs (`bash -c`), and its index in the words; None without one."""
+    words = container.words
+    start = _program(words)
+    if start is None:
+        return None
+    index = shell.script_index([word.text for word in words[start:]])
+    return None if index is None else (words[start + index], start + index)
+
+
+@lru_cache(maxsize=4096)
+def starts_torchrun(words: tuple[str, ...]) -> bool:
+    """Whether a command starts torchrun or accelerate, whose processes torch's agent ends."""
+    return any(
+        launch.launcher in ("torchrun", "accelerate")
+        for launch in _started([Word(word, ()) for word in words])
+    )
+
+
+def _started(words: Sequence[Word]) -> Iterator[Launch]:
+    start = _program(words)
+    if start is None:
+        return
+    index = shell.script_index([word.text for word in words[start:]])
+    if index is None:
+        yield _launch(words[start:])
+        return
+    text = words[start + index]
+    for command in shell.commands(text.text):
+        inner = [Word(word, text.route, text.place) for word in command]
+        for launch in _started(_bare(inner)):
+            yield Launch(launch.launcher, launch.program, launch.word, launch.flags, scripted=True)
+
+
+def _bare(words: Sequence[Word]) -> Sequence[Word]:
+    """A command of a script without the assignments and keywords before it."""
+    for index, word in enumerate(words):
+        if word.text not in _KEYWORDS and not _ASSIGNMENT.match(word.text):
+            return words[index:]
+    return ()
+
+
+def _program(words: Sequence[Word]) -> int | None:
+    """The index of the program, behind wrappers; None where there are no words."""
+    if not words:
+        return None
+    if PurePosixPath(words[0].text).name not in _WRAPPERS:
+        return 0
+    for index, word in enumerate(words):
+        name = PurePosixPath(word.text).name
+        if name in _PROGRAMS or name in shell.SHELLS or _PYTHON.fullmatch(name):
+            return index
+    return 0
+
+
+def _launch(words: Sequence[Word]) -> Launch:
+    name = PurePosixPath(words[0].text).name
+    launcher: Launcher = _PROGRAMS.get(name, "other")
+    rest = words[1:]
+    if launcher == "accelerate" and name == "accelerate":
+        if not rest or rest[0].text != "launch":
+            return Launch("other", name, words[0], ())
+        rest = rest[1:]
+    if _PYTHON.fullmatch(name):
+        launcher, rest = _python(rest)
+    return Launch(launcher, name, words[0], tuple(_flags(launcher, rest)))
+
+
+def _python(words: Sequence[Word]) -> tuple[Launcher, Sequence[Word]]:
+    """The launcher that python runs as a module or a file, and the words for it."""
+    index = 0
+    while index < len(words) and words[index].text.startswith("-"):
+        option = words[index].text
+        if option.startswith("-m"):
+            module, after = (option[2:], 1) if len(option) > 2 else ("", 2)
+            if not module and index + 1 < len(words):
+                module = words[index + 1].text
+            return _MODULES.get(module, "python"), words[index + after :]
+        if option.startswith("-c"):
+            return "python", ()
+        index += 2 if option in _PYTHON_VALUES else 1
+    if index < len(words):
+        name = PurePosixPath(words[index].text).name
+        if name in _PROGRAMS and not name.endswith(".py"):
+            return _launch(words[index:]).launcher, words[index + 1 :]
+    return "python", words[index:]
+
+
+def _flags(launcher: Launcher, words: Sequence[Word]) -> Iterator[Flag]:
+    """The flags before the training script, then (`passed`) those of the script."""
+    passed = launcher in ("python", "other")
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        if not word.text.startswith("-") or word.text in ("-", "--"):
+            # A flag of the script never swallows the next word in a way that hides a flag.
+            passed = True
+            continue
+        spelt, equals, value = word.text.partition("=")
+        name = _canonical("" if passed else launcher, spelt)
+        if equals:
+            yield Flag(name, word.text, _known(value), word, passed)
+            continue
+        switch = name in _SWITCHES.get(launcher, frozenset())
+        following = words[index] if index < len(words) else None
+        if following is None or (switch and not passed) or (passed and following.text[:1] == "-"):
+            yield Flag(name, word.text, "", word, passed)
+            continue
+        yield Flag(name, f"{word.text} {following.text}", _known(following.text), word, passed)
+        index += 1
+
+
+def _canonical(launcher: str, spelt: str) -> str:
+    name = spelt.lstrip("-").replace("-", "_")
+    if launcher != "torchrun" or name in _TORCHRUN or not spelt.startswith("--") or len(name) < 4:
+        return name
+    near = [known for known in _TORCHRUN if known.startswith(name)]
+    return near[0] if len(near) == 1 else name
+
+
+def _known(value: str) -> str | None:
+    return None if "$" in value or "`" in value else value
