@@ -21,7 +21,7 @@ from compiler.effective import Effective, effective
 from compiler.features import ROUTES, used
 from compiler.lowering import lower
 from compiler.model import Identity, Origins, Run
-from compiler.names import job_name_problem
+from compiler.names import LONGEST_JOB, job_name_problem
 from compiler.nodes import Mapping, Scalar, Sequence as NodeSequence
 from compiler.overlay import desired
 from compiler.policy.rules import RulesPolicy
@@ -164,7 +164,8 @@ class Project:
     def _name(self, result: JobResult) -> None:
         problem = job_name_problem(result.job)
         if problem is not None:
-            result.findings.append(finding("bad-name", Place.start(result.path), *problem))
+            rule = "name-too-long-for-pods" if len(result.job) > LONGEST_JOB else "bad-name"
+            result.findings.append(finding(rule, Place.start(result.path), *problem))
 
     def _team(self, result: JobResult, path: Path, node: Mapping) -> Document[Team] | None:
         folder = path.parent.name if path.parent != self.repository.root / "jobs" else None
@@ -307,6 +308,16 @@ class Project:
         for member in run.members:
             result.depends.update({file.source: file.digest for file in member.files})
         found = list(self._checked("run", run, site, ()))
+        expires = whole.declaration.expires
+        if expires is not None and expires < self.today:
+            found.append(
+                finding(
+                    "expired-declaration",
+                    run.origins.place(("expires",)),
+                    f"the declaration expired on {expires}: its run ends, and no new one starts",
+                    "write a later day, or delete the file",
+                )
+            )
         for feature in sorted(used(run) - backend.target.keeps):
             found.append(
                 finding(

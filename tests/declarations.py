@@ -1,77 +1,127 @@
-"""A declaration, judged within a copy of the example repository."""
+"""Declarations for tests of rules: written into a copy of the example repository, and judged."""
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterable
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import yaml
-
+from compiler.check import check
 from compiler.diagnostics import Finding
-from compiler.project import JobResult, Project
+from compiler.project import Project
 from compiler.repository import Repository
+from compiler.rules import registered
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = ("policy", "images", "base", "configs")
+FOLDERS = ("base", "configs", "images", "jobs", "policy")
+TODAY = datetime(2026, 3, 1, tzinfo=UTC)
+
+# A clean job; what a test is about is added to it, or replaces one of its lines.
+CARRIER = """\
+team: nlp
+image: llm-sft
+accelerators: H100:8
+queue: research
+max_duration: 24h
+checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
+"""
+_BLOCK = re.compile(r"```(yaml|sh)\n(.*?)\n```", re.DOTALL)
 
 
-def copy(root: Path) -> Path:
-    """The example repository without its jobs, in the folder `root`; made once."""
-    if not (root / "pyproject.toml").exists():
-        root.mkdir(parents=True, exist_ok=True)
-        (root / "pyproject.toml").write_text("[tool.compiler]\n")
-        for part in PARTS:
-            shutil.copytree(ROOT / part, root / part, symlinks=True)
-        (root / "jobs").mkdir()
+def job(extra: str = "", **fields: str | None) -> str:
+    """The carrier with fields replaced (None: left out), and with `extra` lines at its end."""
+    lines: list[str] = []
+    for line in CARRIER.splitlines():
+        key = line.partition(":")[0]
+        value = fields.pop(key, line.partition(": ")[2])
+        if value is not None:
+            lines.append(f"{key}: {value}")
+    lines += [f"{key}: {value}" for key, value in fields.items() if value is not None]
+    return "\n".join([*lines, extra.strip("\n")]).rstrip("\n") + "\n"
+
+
+def repository(root: Path, files: Mapping[str, str] | None = None, jobs: bool = False) -> Path:
+    """A copy of the example repository with files added or replaced; its jobs only if wanted."""
+    for folder in FOLDERS:
+        if folder != "jobs" or jobs:
+            shutil.copytree(ROOT / folder, root / folder)
+    (root / "jobs").mkdir(exist_ok=True)
+    (root / "pyproject.toml").write_text("[tool.compiler]\nexample = true\n", "utf-8")
+    for name, text in (files or {}).items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
     return root
 
 
-def edit(root: Path, path: str, changes: dict[str, object]) -> None:
-    """Set fields of a YAML file; a key with dots leads into it, None takes the field out."""
-    file = root / path
-    content = yaml.safe_load(file.read_text("utf-8"))
-    for route, value in changes.items():
-        *steps, last = route.split(".")
-        inner = content
-        for step in steps:
-            inner = inner.setdefault(step, {})
-        if value is None:
-            inner.pop(last, None)
+def checked(root: Path) -> list[Finding]:
+    """Everything that `check` finds in a repository, on a day that stays the same."""
+    return check(Project(Repository(root), at=TODAY), processes=1).findings
+
+
+def findings(
+    text: str, files: Mapping[str, str] | None = None, name: str = "example"
+) -> list[Finding]:
+    """What is found about a job in jobs/<name>.yaml, and about the `files` beside it."""
+    with TemporaryDirectory() as folder:
+        root = repository(Path(folder), {f"jobs/{name}.yaml": text, **(files or {})})
+        return checked(root)
+
+
+def policy(path: str, *edits: tuple[str, str]) -> dict[str, str]:
+    """A policy file of the example with texts replaced, each of which must be there once."""
+    text = (ROOT / path).read_text("utf-8")
+    for old, new in edits:
+        assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {path}"
+        text = text.replace(old, new)
+    return {path: text}
+
+
+def of(rule: str, found: list[Finding]) -> list[Finding]:
+    """The findings of one rule."""
+    assert rule in registered(), f"there is no rule {rule}"
+    return [item for item in found if item.rule == rule]
+
+
+def only(rule: str, found: list[Finding]) -> Finding:
+    """The one finding there is, which must be of this rule."""
+    assert [item.rule for item in found] == [rule], [f"{i.rule}: {i.message}" for i in found]
+    return found[0]
+
+
+def spot(item: Finding) -> str:
+    """Where a finding stands: path:line:column."""
+    return f"{item.place.path}:{item.place.line}:{item.place.column}"
+
+
+@cache
+def blocks(rule: str) -> dict[str, tuple[str, str]]:
+    """The snippets on a rule's page by their heading: (language, content)."""
+    made: dict[str, tuple[str, str]] = {}
+    for section in registered()[rule].page.split("\n## ")[1:]:
+        heading, _, body = section.partition("\n")
+        match = _BLOCK.search(body)
+        if match:
+            made[heading.strip()] = (match[1], match[2])
+    return made
+
+
+def page(rule: str, heading: str) -> list[Finding]:
+    """What `check` finds in the example repository with a page's snippet in it."""
+    language, content = blocks(rule)[heading]
+    with TemporaryDirectory() as folder:
+        root = repository(Path(folder), jobs=True)
+        if language == "sh":
+            subprocess.run(["sh", "-e", "-c", content], cwd=root, check=True, timeout=60)
         else:
-            inner[last] = value
-    file.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
-
-
-def judge(root: Path, text: str, job: str = "example", **policy: dict[str, object]) -> JobResult:
-    """What becomes of a declaration; each keyword edits a policy file.
-
-    `cluster_west={...}` changes policy/clusters/west.yaml, `team_nlp` policy/teams/nlp.yaml,
-    `rules` policy/rules.yaml and `image_pretrain` images/pretrain/image.yaml.
-    """
-    copy(root)
-    for name, changes in policy.items():
-        kind, _, rest = name.partition("_")
-        path = {
-            "cluster": f"policy/clusters/{rest}.yaml",
-            "team": f"policy/teams/{rest}.yaml",
-            "rules": "policy/rules.yaml",
-            "image": f"images/{rest.replace('_', '-')}/image.yaml",
-        }[kind]
-        edit(root, path, changes)
-    file = root / "jobs" / f"{job}.yaml"
-    file.write_text(text, "utf-8")
-    return Project(Repository.find(root, explicit=True)).judge(file)
-
-
-def findings(root: Path, text: str, **policy: dict[str, object]) -> list[Finding]:
-    """What is wrong with a declaration."""
-    return judge(root, text, **policy).findings
-
-
-def places(found: Iterable[Finding]) -> list[tuple[str, int | None, int | None]]:
-    """Rule, line and column of each finding, in the order of the lines."""
-    return sorted(
-        ((f.rule, f.place.line, f.place.column) for f in found),
-        key=lambda place: (place[1] or 0, place[2] or 0, place[0]),
-    )
+            first, _, rest = content.partition("\n")
+            named = re.fullmatch(r"# ([\w./-]+\.ya?ml)", first)
+            path = root / (named[1] if named else "jobs/example.yaml")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text((rest if named else content) + "\n", "utf-8")
+        return checked(root)
