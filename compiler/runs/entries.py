@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 State = Literal["held", "active", "ended"]
 Reason = Literal["removed", "stopped", "expired", "superseded", "withdrawn", "finished", "lost"]
@@ -30,7 +30,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One run of a job: a number is used once, ever."""
+    """One run of a job: a number is used once, ever.
+
+    `declared` is the declaration as it was written, `came_from` the run whose checkpoints it goes
+    on with, `lineage` the number of the first run that it shares its checkpoint folder with.
+    """
 
     number: int
     cluster: str
@@ -45,7 +49,7 @@ class Entry:
     guarded: bool = False
     came_from: int | None = None
     checkpoint_dir: str | None = None
-    declared: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    declared: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     held: Moment | None = None
