@@ -28,24 +28,24 @@ def operational(name: str, patterns: tuple[str, ...] = OPERATIONAL_ENV) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def training(run: Run) -> str:
+def training(run: Run, patterns: tuple[str, ...] = OPERATIONAL_ENV) -> str:
     """The digest of what is learned: image, command, arguments, environment, files, data."""
     checkpoint = run.checkpoint
     return _digest(
         {
-            "members": [_learned(member) for member in _members(run)],
+            "members": [_learned(member, patterns) for member in _members(run)],
             "checkpoint": None if checkpoint is None else [checkpoint.path, checkpoint.resume],
             "rerun": run.rerun,
         }
     )
 
 
-def operation(run: Run) -> str:
+def operation(run: Run, patterns: tuple[str, ...] = OPERATIONAL_ENV) -> str:
     """The digest of how it is run: everything else that reaches the object."""
     checkpoint = run.checkpoint
     return _digest(
         {
-            "members": [_operated(member) for member in _members(run)],
+            "members": [_operated(member, patterns) for member in _members(run)],
             "run": [
                 run.nodes,
                 run.elastic,
@@ -71,7 +71,7 @@ def _members(run: Run) -> tuple[Member, ...]:
     return (run.first,) if run.nodes == 1 or run.first is run.others else (run.first, run.others)
 
 
-def _learned(member: Member) -> dict[str, Any]:
+def _learned(member: Member, patterns: tuple[str, ...]) -> dict[str, Any]:
     image: Image = member.image
     return {
         # The name, not the digest, of an image of the lock: pinning it anew restarts nothing.
@@ -79,7 +79,9 @@ def _learned(member: Member) -> dict[str, Any]:
         "command": member.command,
         "args": member.args,
         "env": sorted(
-            (v.name, v.value, v.secret, v.key) for v in member.env if not operational(v.name)
+            (v.name, v.value, v.secret, v.key)
+            for v in member.env
+            if not operational(v.name, patterns)
         ),
         "files": sorted((file.path, file.digest) for file in member.files),
         "mounts": member.mounts,
@@ -87,9 +89,9 @@ def _learned(member: Member) -> dict[str, Any]:
     }
 
 
-def _operated(member: Member) -> dict[str, Any]:
+def _operated(member: Member, patterns: tuple[str, ...]) -> dict[str, Any]:
     kept = {name: getattr(member, name) for name in _names(Member) if name not in _OWN}
-    kept["env"] = sorted((v.name, v.value) for v in member.env if operational(v.name))
+    kept["env"] = sorted((v.name, v.value) for v in member.env if operational(v.name, patterns))
     kept["pod"] = plain(member.pod)
     return kept
 

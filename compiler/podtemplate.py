@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler.digests import operation, training
 from compiler.launch import starts_torchrun
 from compiler.model import Bounds, Companion, Member, Mount, Run, Security, Variable
 from compiler.passthrough import CONTAINER, over
@@ -254,8 +255,6 @@ def _affinity(labels: Any) -> Object:
 
 def object_metadata(run: Run, site: Site) -> Object:
     """Name, namespace, labels and annotations of a training object."""
-    from compiler.digests import operation, training
-
     who = run.identity
     labels = {
         "app.kubernetes.io/name": who.job,
@@ -273,8 +272,8 @@ def object_metadata(run: Run, site: Site) -> Object:
         "runwright/job": f"{who.team}/{who.job}",
         "runwright/run": str(who.number),
         "runwright/lineage": lineage(run),
-        "runwright/training": training(run),
-        "runwright/operation": operation(run),
+        "runwright/training": training(run, site.operational_env),
+        "runwright/operation": operation(run, site.operational_env),
         "runwright/source-commit": "unpublished",
         # A launched run is never changed in place, and a shell's ${VARIABLE} is not the syncer's.
         "kustomize.toolkit.fluxcd.io/ssa": "IfNotPresent",

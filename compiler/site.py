@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from compiler.digests import OPERATIONAL_ENV
 from compiler.images import Image, Lock
 from compiler.model import Image as RunImage
 from compiler.policy.cluster import Accelerator, Cluster, Node
@@ -42,6 +43,12 @@ class Site:
             return (cpu.node, cpu.nodes) if cpu else None
         entry = self.accelerator(accelerator)
         return (entry.node, entry.nodes) if entry else None
+
+    @property
+    def operational_env(self) -> tuple[str, ...]:
+        """The patterns of environment variables that do not count as training."""
+        written = self.rules.value.operational_env if self.rules is not None else None
+        return OPERATIONAL_ENV if written is None else tuple(written)
 
     @property
     def kueue(self) -> bool:
