@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def find_verbs() -> dict[str, Verb]:
     """All verbs by name, in the order of their names."""
     modules = [
-        cast(Verb, import_module(f"{verbs.__name__}.{info.name}"))
+        cast("Verb", import_module(f"{verbs.__name__}.{info.name}"))
         for info in pkgutil.iter_modules(verbs.__path__)
     ]
     return {module.NAME: module for module in sorted(modules, key=lambda module: module.NAME)}
@@ -148,9 +148,7 @@ def parser(found: dict[str, Verb]) -> Parser:
         parents=[flags],
         allow_abbrev=False,
     )
-    top.add_argument(
-        "--version", action="version", version=f"{PROGRAM} {compiler.__version__}"
-    )
+    top.add_argument("--version", action="version", version=f"{PROGRAM} {compiler.__version__}")
     below = top.add_subparsers(
         title="verbs", dest="verb", metavar="VERB", required=True, parser_class=Parser
     )
@@ -172,9 +170,7 @@ def _global_flags() -> Parser:
         type=Path,
         help="the repository; default: the nearest folder upwards with [tool.compiler]",
     )
-    group.add_argument(
-        "--format", choices=formats(), help="the form of the output; default: text"
-    )
+    group.add_argument("--format", choices=formats(), help="the form of the output; default: text")
     group.add_argument(
         "--color", choices=["auto", "always", "never"], help="colours; default: on a terminal"
     )
@@ -231,10 +227,8 @@ def _bug(verb: str) -> int:
     """Print what is needed to find the bug, and nothing about the machine or the user."""
     _, error, trace = sys.exc_info()
     assert error is not None
-    home = str(Path(__file__).resolve().parent.parent)
     lines = [
-        f"  {Path(frame.filename).name if home not in frame.filename else _within(frame.filename, home)}"
-        f":{frame.lineno} in {frame.name}"
+        f"  {_shortened(frame.filename)}:{frame.lineno} in {frame.name}"
         for frame in traceback.extract_tb(trace)
     ]
     message = visible(str(error))
@@ -250,5 +244,7 @@ def _bug(verb: str) -> int:
     return 3
 
 
-def _within(path: str, home: str) -> str:
-    return path.removeprefix(home).lstrip("/\\")
+def _shortened(path: str) -> str:
+    """A source file without the folders above its package, which may name a person."""
+    file, home = Path(path), Path(compiler.__file__).parent.parent
+    return file.relative_to(home).as_posix() if file.is_relative_to(home) else file.name

@@ -106,7 +106,8 @@ def tally(report: CheckReport) -> str:
         if report.count(severity)
     ]
     found = " and ".join([", ".join(counts[:-1]), counts[-1]] if counts[1:] else counts)
-    return f"{found or 'no findings'} in {_counted(report.files, 'file')} ({_counted(report.jobs, 'job')})"
+    where = f"{_counted(report.files, 'file')} ({_counted(report.jobs, 'job')})"
+    return f"{found or 'no findings'} in {where}"
 
 
 def _counted(number: int, noun: str) -> str:

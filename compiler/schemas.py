@@ -87,10 +87,10 @@ def _of_model(name: str) -> dict[str, Any]:
 def _tidied(node: Any) -> Any:
     """The schema as we mean it: a key may be absent but never null, and other keys are refused."""
     if isinstance(node, list):
-        return [_tidied(item) for item in cast(list[Any], node)]
+        return [_tidied(item) for item in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
-    fields = {key: _tidied(value) for key, value in cast(dict[str, Any], node).items()}
+    fields = {key: _tidied(value) for key, value in cast("dict[str, Any]", node).items()}
     if isinstance(fields.get("anyOf"), list):
         options = [option for option in fields["anyOf"] if option != {"type": "null"}]
         if len(options) < len(fields["anyOf"]):

@@ -110,12 +110,7 @@ def test_schema_takes_the_files_of_the_example_repository(name: str) -> None:
     for path in paths:
         node, findings = read(decode(path.name, path.read_bytes())[0])
         assert not findings
-        # Plain text in place of numbers is stricter than an editor: what numbers a field takes,
-        # it must take by its letters where they are quoted.
-        assert not [
-            error
-            for error in Draft202012Validator(MADE[name]).iter_errors(typed(plain(node)))
-        ], path
+        assert not list(Draft202012Validator(MADE[name]).iter_errors(typed(plain(node)))), path
 
 
 def typed(value: Any) -> Any:
@@ -168,10 +163,13 @@ JUNK = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from([0.5, 1.0, 1.5, 8, "", "~", "null", "on", "1e5", "0x1f", "1.5", "007", "a b"]),
     st.sampled_from(["x/y", "/a/../b", "a/../../b", "24h", "0h", "24", "16gb", "H100:8", "8Gi"]),
-    st.sampled_from(["sha256:" + "0" * 64, "r2", "2026-02-30", "2026-12-31", "ABC", "-x", "x" * 64]),
+    st.sampled_from(["sha256:" + "0" * 64, "r2", "2026-02-30", "2026-12-31", "ABC"]),
+    st.sampled_from(
+        ["-x", "x" * 64, "a,b", "$HOME", "true", "e/token", "registry.example.com/a:1"]
+    ),
     st.text(max_size=6),
     st.lists(st.integers(0, 9), max_size=2),
-    st.dictionaries(st.sampled_from(["a", "min", "claim", "/x", "x y"]), st.integers(0, 9), max_size=2),
+    st.dictionaries(st.sampled_from(["a", "min", "/x", "x y"]), st.integers(0, 9), max_size=2),
 )
 KEYS = st.sampled_from(["a", "x-1", "/data", "NAME", "1", "A B", "x.y/z", "team", ""])
 

@@ -26,7 +26,7 @@ def render(report: CheckReport) -> str:
         lines += [_annotation(*cause, report.prefix) for cause in shown]
         rest += [_plain(finding) for _, others in shown for finding in others]
         if len(shown) < len(found):
-            left = [finding for first, others in found[len(shown) :] for finding in (first, *others)]
+            left = [item for first, others in found[len(shown) :] for item in (first, *others)]
             files = len({finding.place.path for finding in left})
             where = f"{files} file{'' if files == 1 else 's'}"
             lines.append(

@@ -16,7 +16,9 @@ from compiler.report import CheckReport
 from compiler.rules import lookup
 
 NAME = "sarif"
-SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTICE: "note"}
 
 
@@ -95,22 +97,17 @@ def _result(finding: Finding, index: int, prefix: str) -> dict[str, Any]:
 
 
 def _changes(edits: tuple[Edit, ...], prefix: str) -> list[dict[str, Any]]:
-    changes: list[dict[str, Any]] = []
-    for path in dict.fromkeys(edit.place.path for edit in edits):
-        changes.append(
-            {
-                "artifactLocation": _artifact(path, prefix),
-                "replacements": [
-                    {
-                        "deletedRegion": _region(edit.place),
-                        "insertedContent": {"text": edit.text},
-                    }
-                    for edit in edits
-                    if edit.place.path == path
-                ],
-            }
-        )
-    return changes
+    return [
+        {
+            "artifactLocation": _artifact(path, prefix),
+            "replacements": [
+                {"deletedRegion": _region(edit.place), "insertedContent": {"text": edit.text}}
+                for edit in edits
+                if edit.place.path == path
+            ],
+        }
+        for path in dict.fromkeys(edit.place.path for edit in edits)
+    ]
 
 
 def _location(place: Place, prefix: str) -> dict[str, Any]:

@@ -66,6 +66,6 @@ def _nearest(wrong: str) -> str:
 
     rules = registered()
     codes = [rule.rule.code for rule in rules.values()]
-    near = get_close_matches(wrong.lower().replace("_", "-"), rules, 1, 0.6)
+    near = get_close_matches(wrong.lower().replace("_", "-"), rules, 1, 0.5)
     near = near or get_close_matches(wrong.upper(), codes, 1, 0.6)
     return f"write `{near[0]}`" if near else "`runwright explain` lists all rules"
