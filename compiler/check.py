@@ -2,69 +2,48 @@
 
 from __future__ import annotations
 
-import json
-import multiprocessing
+import gc
 import os
-import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
-from hashlib import sha256
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from compiler.diagnostics import Edit, Finding, Place, Related, Severity, arrange
-from compiler.project import JobResult, Project
-from compiler.rules import of_stage
+from compiler.memory import Checked, Judged, Memory, RunSummary, context, judged_of, row_of
+from compiler.repository import Repository
+from compiler.workers import share
+
+if TYPE_CHECKING:
+    from compiler.project import JobResult, Project
+
+__all__ = ["Checked", "Judged", "RunSummary", "check", "check_again", "context_of"]
 
 # Below this many changed files a second process costs more than it saves.
-WORTH_A_PROCESS = 120
+WORTH_A_PROCESS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """What sums and cross-job checks need of a run; small enough for a cache."""
+def check_again(
+    repository: Repository,
+    at: datetime | None = None,
+    cluster: str | None = None,
+    paths: Sequence[Path] | None = None,
+) -> Checked:
+    """`check`, which loads models and rules only where something has changed."""
+    at = at or datetime.now(UTC)
+    memory = Memory(repository, at.date(), cluster)
+    known = memory.outcome()
+    if known is not None:
+        return known.within(repository, paths)
+    from compiler.project import Project
 
-    cluster: str
-    team: str
-    job: str
-    name: str
-    namespace: str
-    nodes: int
-    least_nodes: int
-    accelerator: str
-    accelerators: int
-    queue: str
-    seconds: int
-    retries: int
-    stopped: bool
-    writes: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class Judged:
-    """A declaration as a check remembers it."""
-
-    path: str
-    digest: str
-    team: str
-    job: str
-    findings: list[Finding]
-    runs: list[RunSummary]
-    depends: dict[str, str] = field(default_factory=dict)  # type: ignore[assignment]
-
-
-@dataclass(slots=True)
-class Checked:
-    """The outcome of a check."""
-
-    findings: list[Finding]
-    jobs: list[Judged]
-    files: int
+    return check(Project(repository, at=at, cluster=cluster), paths, memory=memory)
 
 
 def check(
-    project: Project, paths: Sequence[Path] | None = None, processes: int | None = None
+    project: Project,
+    paths: Sequence[Path] | None = None,
+    processes: int | None = None,
+    memory: Memory | None = None,
 ) -> Checked:
     """Judge all declarations (or those of `paths`) and everything around them.
 
@@ -72,59 +51,79 @@ def check(
     those files are returned.
     """
     repository = project.repository
+    if memory is None:
+        memory = Memory(repository, project.today, project.only_cluster)
     files, findings = repository.job_files()
-    findings = [*findings, *project.policy.findings, *project.base_findings]
-    memory = _Memory(project)
     judged: dict[str, Judged] = {}
     fresh: list[Path] = []
     for path in files:
-        known = memory.recall(repository.relative(path), path)
+        known = memory.recall(path)
         if known is None:
             fresh.append(path)
         else:
             judged[known.path] = known
-    for result in _judge_all(project, fresh, processes or os.cpu_count() or 1):
+    changed = bool(fresh) or memory.together is None or len(memory) != len(files)
+    if memory.policy is None:
+        memory.policy = [*project.policy.findings, *project.base_findings]
+        memory.policy_files = len(project.policy.sources)
+    for result in _judge_all(project, fresh, memory, processes or _cores()):
         judged[result.path] = result
     jobs = [judged[repository.relative(path)] for path in files]
-    memory.keep(jobs, changed=bool(fresh) or len(memory.known) != len(jobs))
-    for job in jobs:
-        findings += job.findings
-    for rule in of_stage("repository"):
-        assert rule.check is not None
-        for item in rule.check(jobs, project):
-            findings.append(item)
-    policy_files = len(project.policy.sources)
-    if paths is not None:
-        wanted = {repository.relative(path.resolve()) for path in paths}
-        findings = [f for f in findings if _within(f.place.path, wanted)]
-        jobs = [job for job in jobs if _within(job.path, wanted)]
-    return Checked(arrange(findings), jobs, len(jobs) + policy_files)
+    if changed:
+        memory.together = _together(jobs, project)
+    memory.keep(jobs, changed)
+    return memory.summed(jobs, findings).within(repository, paths)
 
 
-def _within(path: str, wanted: set[str]) -> bool:
-    return any(path == name or name in (".", "") or path.startswith(f"{name}/") for name in wanted)
+def _together(jobs: Sequence[Judged], project: Project) -> list[Any]:
+    from compiler.rules import of_stage
+
+    return [
+        item
+        for rule in of_stage("repository")
+        if rule.check is not None
+        for item in rule.check(jobs, project)
+    ]
 
 
-_shared: Project | None = None
+def _cores() -> int:
+    """The processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1
 
 
-def _judge_all(project: Project, files: list[Path], processes: int) -> list[Judged]:
-    if processes < 2 or len(files) < WORTH_A_PROCESS:
-        return [summarised(result) for result in project.results(files)]
-    # Everything that the workers share is read before the fork.
-    global _shared
-    _shared = project
-    _ = project.policy, project.bases, of_stage("run")
-    size = max(1, min(500, len(files) // (processes * 2) + 1))
-    chunks = [files[start : start + size] for start in range(0, len(files), size)]
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        return [item for part in pool.map(_judge_chunk, chunks) for item in part]
+def _judge_all(
+    project: Project, files: Sequence[Path], memory: Memory, processes: int
+) -> list[Judged]:
+    if not files:
+        return []
+    if len(files) < WORTH_A_PROCESS:
+        processes = 1
+    # Everything that the processes share is there before they part.
+    project.prepare()
+
+    def work(part: Sequence[Path]) -> list[Any]:
+        rows: list[Any] = []
+        for path in part:
+            made = summarised(project.judge(path, memory.contents.pop(path, None)))
+            rows.append([made.path, row_of(made)])
+        return rows
+
+    # Trees of nodes hold no cycles, and looking for some takes a quarter of the time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return [judged_of(*row) for rows in share(files, work, processes) for row in rows]
+    finally:
+        if collecting:
+            gc.enable()
 
 
-def _judge_chunk(files: list[Path]) -> list[Judged]:
-    assert _shared is not None
-    return [summarised(result) for result in _shared.results(files)]
+def context_of(project: Project) -> str:
+    """Everything besides the declaration itself that its judgement depends on."""
+    return context(project.repository, project.today, project.only_cluster)
 
 
 def summarised(result: JobResult) -> Judged:
@@ -150,125 +149,4 @@ def summarised(result: JobResult) -> Judged:
     ]
     return Judged(
         result.path, result.digest, result.team, result.job, result.findings, runs, result.depends
-    )
-
-
-class _Memory:
-    """What the last check found, by content; a miss is never an error."""
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
-        self.file = project.repository.cache / "check.json"
-        self.context = context_of(project)
-        self.known: dict[str, Any] = {}
-        try:
-            stored = json.loads(self.file.read_bytes())
-            if stored["context"] == self.context:
-                self.known = stored["jobs"]
-        except (OSError, ValueError, KeyError, TypeError):
-            self.known = {}
-
-    def recall(self, shown: str, path: Path) -> Judged | None:
-        """What is known about a file with just this content, or None."""
-        stored = self.known.get(shown)
-        if stored is None:
-            return None
-        try:
-            if sha256(self.project.repository.read_bytes(path)).hexdigest() != stored[0]:
-                return None
-            for source, digest in stored[5].items():
-                if (
-                    sha256((self.project.repository.root / source).read_bytes()).hexdigest()
-                    != digest
-                ):
-                    return None
-            return Judged(
-                shown,
-                stored[0],
-                stored[1],
-                stored[2],
-                [_finding(item) for item in stored[3]],
-                [RunSummary(*item[:-1], tuple(item[-1])) for item in stored[4]],
-                stored[5],
-            )
-        except (OSError, TypeError, KeyError, IndexError, ValueError):
-            return None
-
-    def keep(self, jobs: list[Judged], changed: bool) -> None:
-        """Remember the outcome; a folder that cannot be written is worked without."""
-        if not changed:
-            return
-        content = {
-            "context": self.context,
-            "jobs": {
-                job.path: [
-                    job.digest,
-                    job.team,
-                    job.job,
-                    [_stored(f) for f in job.findings],
-                    [_row(r) for r in job.runs],
-                    job.depends,
-                ]
-                for job in jobs
-                if job.digest
-            },
-        }
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".check-")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                    stream.write(json.dumps(content, separators=(",", ":")))
-                os.replace(name, self.file)
-            except BaseException:
-                os.unlink(name)
-                raise
-        except (OSError, UnicodeError):
-            return
-
-
-def _row(run: RunSummary) -> list[Any]:
-    return [getattr(run, name) for name in RunSummary.__slots__]
-
-
-def context_of(project: Project) -> str:
-    """Everything besides the declaration itself that its judgement depends on."""
-    parts = sorted(project.policy.digests)
-    parts += sorted(f"{name}:{base.digest}" for name, base in project.bases.items())
-    parts += [str(project.today), str(project.only_cluster)]
-    package = Path(__file__).parent
-    for path in sorted(package.rglob("*.py")):
-        facts = path.stat()
-        parts.append(f"{path.relative_to(package)}:{facts.st_mtime_ns}:{facts.st_size}")
-    return sha256("\n".join(parts).encode()).hexdigest()
-
-
-def _stored(item: Finding) -> list[Any]:
-    return [
-        item.rule,
-        item.code,
-        item.severity.value,
-        item.message,
-        _stored_place(item.place),
-        item.help,
-        [[_stored_place(r.place), r.message] for r in item.related],
-        [[_stored_place(e.place), e.text] for e in item.edits],
-    ]
-
-
-def _stored_place(place: Place) -> list[Any]:
-    return [place.path, place.line, place.column, place.end_line, place.end_column]
-
-
-def _finding(stored: list[Any]) -> Finding:
-    rule, code, severity, message, place, help, related, edits = stored
-    return Finding(
-        rule,
-        code,
-        Severity(severity),
-        message,
-        Place(*place),
-        help,
-        tuple(Related(Place(*where), note) for where, note in related),
-        tuple(Edit(Place(*where), text) for where, text in edits),
     )

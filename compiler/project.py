@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from compiler.diagnostics import Finding, Place, Related, Severity
 from compiler.effective import Effective, effective
 from compiler.features import ROUTES, used
 from compiler.lowering import lower
+from compiler.memory import state_of
 from compiler.model import Identity, Origins, Run
 from compiler.names import LONGEST_JOB, job_name_problem
 from compiler.nodes import Mapping, Scalar, Sequence as NodeSequence
@@ -111,6 +113,13 @@ class Project:
     def base_findings(self) -> list[Finding]:
         return self._bases[1]
 
+    def prepare(self) -> None:
+        """Read and build all that declarations have in common, before processes part."""
+        from compiler.declaration import Declaration
+
+        _ = self.policy, self.bases, of_stage("run")
+        Declaration.model_rebuild()
+
     @property
     def today(self) -> date:
         return self.at.date()
@@ -131,6 +140,7 @@ class Project:
         source, findings = decode(shown, content)
         result.findings += findings
         if source is None:
+            result.digest = sha256(content).hexdigest()
             return result
         result.source, result.digest = source, source.digest
         node, findings = read(source)
@@ -303,10 +313,9 @@ class Project:
         identity = Identity(result.job, team.name, cluster, self.number, team.value.namespace)
         run, findings = lower(whole, identity, result.path, site)
         result.findings += findings
+        result.depends.update(self._mounted(whole, run))
         if run is None:
             return None
-        for member in run.members:
-            result.depends.update({file.source: file.digest for file in member.files})
         found = list(self._checked("run", run, site, ()))
         expires = whole.declaration.expires
         if expires is not None and expires < self.today:
@@ -350,6 +359,16 @@ class Project:
         found += self._checked("object", run, site, objects)
         result.findings += self._weighed(found, whole, f"{team.name}/{result.job}")
         return RunResult(run, site, whole, base, objects)
+
+    def _mounted(self, whole: Effective, run: Run | None) -> Iterator[tuple[str, str]]:
+        """The files that the run mounts, or would, and the state that each is in."""
+        if run is not None:
+            for member in run.members:
+                yield from ((file.source, file.digest) for file in member.files)
+            return
+        for fields in (whole.declaration, whole.first):
+            for source in (fields.files or {}).values() if fields is not None else ():
+                yield source, state_of(self.repository, source)
 
     def _checked(
         self, stage: Any, run: Run, site: Site, objects: Sequence[Object]

@@ -6,25 +6,27 @@ import os
 import tomllib
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from compiler.diagnostics import CompilerError, Finding, Place
-from compiler.images import Image, Lock
-from compiler.nodes import Mapping, Node, Scalar, descend
-from compiler.policy.cluster import Cluster
-from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
-from compiler.policy.team import Team
+from compiler.nodes import Mapping, Scalar, descend
 from compiler.rules import finding
-from compiler.source import Source, decode
-from compiler.tree import read
-from compiler.validation import validate
+from compiler.source import LIMIT, Source, decode
 
-M = TypeVar("M", bound=BaseModel)
+if TYPE_CHECKING:
+    # A check that finds nothing changed needs the files, and none of the models.
+    from pydantic import BaseModel
+
+    from compiler.images import Image, Lock
+    from compiler.policy.cluster import Cluster
+    from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
+    from compiler.policy.team import Team
+
+M = TypeVar("M", bound="BaseModel")
 SUFFIXES = (".yaml", ".yml")
 
 
@@ -126,17 +128,21 @@ class Repository:
         jobs = self.root / "jobs"
         if not jobs.is_dir():
             return [], []
-        for entry in _entries(jobs):
-            if entry.is_dir() and not entry.is_symlink():
-                for inner in _entries(entry):
+        for entry in _scanned(jobs):
+            if entry.is_dir(follow_symlinks=False):
+                for inner in _scanned(Path(entry.path)):
                     self._take(inner, files, findings)
             else:
                 self._take(entry, files, findings)
         return files, findings
 
-    def _take(self, path: Path, files: list[Path], findings: list[Finding]) -> None:
+    def _take(self, entry: os.DirEntry[str], files: list[Path], findings: list[Finding]) -> None:
+        path = Path(entry.path)
+        if path.suffix in SUFFIXES and entry.is_file(follow_symlinks=False):
+            files.append(path)
+            return
         shown = self.relative(path)
-        if path.is_symlink() and not self.contains(path):
+        if entry.is_symlink() and not self.contains(path):
             findings.append(
                 finding(
                     "link-out-of-repository",
@@ -147,8 +153,13 @@ class Repository:
             )
         elif path.is_dir():
             return
-        elif path.suffix in SUFFIXES:
+        elif path.suffix in SUFFIXES and path.is_file():
             files.append(path)
+        elif path.suffix in SUFFIXES:
+            what = "is a link to nothing" if entry.is_symlink() else "is no plain file"
+            where = Place.start(shown)
+            message, remedy = f"{shown} {what}", "put the declaration itself here"
+            findings.append(finding("not-a-declaration", where, message, remedy))
         elif path.suffix.lower() in SUFFIXES or path.suffix.lower() in (
             ".json",
             ".yaml~",
@@ -168,11 +179,37 @@ class Repository:
 
     def read_bytes(self, path: Path) -> bytes:
         """The bytes of a file, at most a little over the limit of a declaration."""
-        with path.open("rb") as file:
-            return file.read(256 * 1024 + 1)
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (a Path's takes longer)
+            return file.read(min(os.fstat(file.fileno()).st_size, LIMIT) + 1)
+
+    @cached_property
+    def surroundings(self) -> dict[str, bytes]:
+        """The bytes of policy, image files and bases by path: what every declaration rests on."""
+        found: dict[str, bytes] = {}
+        for top in ("policy", "base"):
+            for folder, folders, names in os.walk(self.root / top):
+                folders.sort()
+                for name in names:
+                    self._keep(found, Path(folder, name))
+        images = self.root / "images"
+        if images.is_dir():
+            self._keep(found, images / "lock.yaml")
+            for folder in _entries(images):
+                self._keep(found, folder / "image.yaml")
+        return found
+
+    def _keep(self, found: dict[str, bytes], path: Path) -> None:
+        with suppress(OSError):
+            if path.is_file():
+                found[self.relative(path)] = self.read_bytes(path)
 
     def policy(self) -> Policy:
         """All of `policy/` and the image files."""
+        from compiler.images import Image, Lock
+        from compiler.policy.cluster import Cluster
+        from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
+        from compiler.policy.team import Team
+
         policy = Policy()
         for path in _yaml_files(self.root / "policy" / "clusters"):
             self._load(policy, path, Cluster, policy.clusters, "a cluster")
@@ -207,6 +244,9 @@ class Repository:
         values: str,
         name: str = "",
     ) -> None:
+        from compiler.tree import read
+        from compiler.validation import validate
+
         shown = self.relative(path)
         name = name or path.stem
         if not self.contains(path):
@@ -220,7 +260,8 @@ class Repository:
                 )
             )
             return
-        source, findings = decode(shown, self.read_bytes(path))
+        data = self.surroundings.get(shown)
+        source, findings = decode(shown, self.read_bytes(path) if data is None else data)
         if source is None:
             policy.findings += findings
             policy.broken.add(shown)
@@ -241,6 +282,11 @@ class Repository:
 
 def _entries(folder: Path) -> list[Path]:
     return sorted(folder.iterdir(), key=lambda path: path.name.encode("utf-8", "surrogateescape"))
+
+
+def _scanned(folder: Path) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        return sorted(entries, key=lambda entry: os.fsencode(entry.name))
 
 
 def _yaml_files(folder: Path) -> Iterator[Path]:

@@ -18,9 +18,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, repository: Repository) -> int:
-    from compiler.check import check
+    from compiler.check import check_again
     from compiler.diagnostics import CompilerError
-    from compiler.project import Project
     from compiler.printing import print_checked
 
     paths: list[Path] | None = None
@@ -33,5 +32,5 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
             if not path.resolve().is_relative_to(repository.root.resolve()):
                 raise CompilerError(f"{word} is outside the repository")
             paths.append(path)
-    checked = check(Project(repository, at=options.at, cluster=options.cluster), paths)
+    checked = check_again(repository, options.at, options.cluster, paths)
     return print_checked(checked, options, repository)

@@ -1,0 +1,288 @@
+"""What a check remembers: each declaration's outcome, by the content of all that it depends on.
+
+Where nothing has changed, the outcome of the last check is the outcome of this one, and neither
+models nor rules are loaded. A memory that is missing, broken or from another compiler is a check
+from the start, never an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from compiler.diagnostics import Edit, Finding, Place, Related, Severity, arrange
+from compiler.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What sums and cross-job checks need of a run; small enough for a cache."""
+
+    cluster: str
+    team: str
+    job: str
+    name: str
+    namespace: str
+    nodes: int
+    least_nodes: int
+    accelerator: str
+    accelerators: int
+    queue: str
+    seconds: int
+    retries: int
+    stopped: bool
+    writes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Judged:
+    """A declaration as a check remembers it.
+
+    `depends` are the files that it mounts, each with the state that it was in (`state_of`).
+    """
+
+    path: str
+    digest: str
+    team: str
+    job: str
+    findings: list[Finding]
+    runs: list[RunSummary]
+    depends: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(slots=True)
+class Checked:
+    """The outcome of a check."""
+
+    findings: list[Finding]
+    jobs: list[Judged]
+    files: int
+
+    def within(self, repository: Repository, paths: Iterable[Path] | None) -> Checked:
+        """The part of the outcome that is about some files and folders; None stands for all."""
+        if paths is None:
+            return self
+        wanted = {repository.relative(path.resolve()) for path in paths}
+        findings = [f for f in self.findings if _within(f.place.path, wanted)]
+        jobs = [job for job in self.jobs if _within(job.path, wanted)]
+        return Checked(findings, jobs, len(jobs) + self.files - len(self.jobs))
+
+
+def _within(path: str, wanted: set[str]) -> bool:
+    return any(path == name or name in (".", "") or path.startswith(f"{name}/") for name in wanted)
+
+
+class Memory:
+    """The last check of a repository, and what of it still holds.
+
+    `policy` is what was found in policy and bases, and `together` what was found about all jobs
+    as a whole; None where it has to be looked for again. `contents` are the bytes of the
+    declarations that have changed, so that no file is read twice.
+    """
+
+    def __init__(self, repository: Repository, today: date, only_cluster: str | None) -> None:
+        self.repository = repository
+        self.file = repository.cache / "check.json"
+        self.context = context(repository, today, only_cluster)
+        self.contents: dict[Path, bytes] = {}
+        self.policy: list[Finding] | None = None
+        self.together: list[Finding] | None = None
+        self.policy_files = 0
+        self._jobs: dict[str, Any] = {}
+        self._states: dict[str, str] = {}
+        try:
+            stored = json.loads(self.file.read_bytes())
+            if stored["context"] == self.context:
+                self.policy = [restored(item) for item in stored["policy"]]
+                self.together = [restored(item) for item in stored["together"]]
+                self.policy_files = int(stored["policy_files"])
+                self._jobs = dict(stored["jobs"])
+        except (OSError, ValueError, KeyError, TypeError):
+            self.policy = self.together = None
+            self._jobs = {}
+
+    def __len__(self) -> int:
+        """How many declarations it knows."""
+        return len(self._jobs)
+
+    def outcome(self) -> Checked | None:
+        """The outcome of a check now, where it is that of the last one; else None."""
+        if self.policy is None or self.together is None:
+            return None
+        files, findings = self.repository.job_files()
+        if len(files) != len(self._jobs):
+            return None
+        jobs: list[Judged] = []
+        for path in files:
+            job = self.recall(path)
+            if job is None:
+                return None
+            jobs.append(job)
+        return self.summed(jobs, findings)
+
+    def summed(self, jobs: list[Judged], findings: Iterable[Finding]) -> Checked:
+        """All that is known, as one outcome; `findings` are those about the folders of jobs."""
+        found = [*findings, *(self.policy or ()), *(self.together or ())]
+        for job in jobs:
+            found += job.findings
+        return Checked(arrange(found), jobs, len(jobs) + self.policy_files)
+
+    def recall(self, path: Path) -> Judged | None:
+        """What is known about a file with just this content, or None."""
+        shown = self.repository.relative(path)
+        stored = self._jobs.get(shown)
+        if stored is None:
+            return None
+        content = self.contents.get(path)
+        if content is None:
+            content = self.repository.read_bytes(path)
+        try:
+            if sha256(content).hexdigest() != stored[0]:
+                self.contents[path] = content
+                return None
+            judged = judged_of(shown, stored)
+            if any(self.state(name) != state for name, state in judged.depends.items()):
+                self.contents[path] = content
+                return None
+            return judged
+        except (TypeError, KeyError, IndexError, ValueError, AttributeError):
+            self.contents[path] = content
+            return None
+
+    def state(self, name: str) -> str:
+        """`state_of` a file of this repository, looked up once."""
+        if name not in self._states:
+            self._states[name] = state_of(self.repository, name)
+        return self._states[name]
+
+    def keep(self, jobs: Sequence[Judged], changed: bool) -> None:
+        """Remember the outcome; a folder that cannot be written is worked without."""
+        if not changed:
+            return
+        content = {
+            "context": self.context,
+            "policy": [stored(item) for item in self.policy or ()],
+            "together": [stored(item) for item in self.together or ()],
+            "policy_files": self.policy_files,
+            "jobs": {job.path: row_of(job) for job in jobs if job.digest},
+        }
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".check-")
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                    stream.write(json.dumps(content, separators=(",", ":")))
+                Path(name).replace(self.file)
+            except BaseException:
+                Path(name).unlink()
+                raise
+        except (OSError, UnicodeError):
+            return
+
+
+def state_of(repository: Repository, name: str) -> str:
+    """The digest of a file's content, marked where it is a link, or what stands in its place."""
+    path = repository.root / name
+    try:
+        mark = "" if path.resolve() == repository.root.resolve() / name else "link "
+        return mark + sha256(path.read_bytes()).hexdigest()
+    except (OSError, RuntimeError, ValueError):
+        pass
+    try:
+        # The message about a missing file names the nearest one beside it.
+        names = "\n".join(sorted(entry.name for entry in os.scandir(path.parent)))
+        return "none " + sha256(names.encode("utf-8", "surrogateescape")).hexdigest()
+    except (OSError, ValueError):
+        return "none"
+
+
+def context(repository: Repository, today: date, only_cluster: str | None) -> str:
+    """The digest of everything besides the declarations that their judgement depends on.
+
+    That is policy, image files, bases, the day, the chosen cluster, Python and the compiler.
+    """
+    digest = sha256(f"{today} {only_cluster} {sys.version}\n".encode())
+    for name, data in sorted(repository.surroundings.items()):
+        digest.update(f"{name!r} {len(data)}\n".encode())
+        digest.update(data)
+    for name, stamp in sorted(_stamps(str(Path(__file__).parent), "")):
+        digest.update(f"{name} {stamp}\n".encode())
+    return digest.hexdigest()
+
+
+def _stamps(folder: str, inside: str) -> Iterator[tuple[str, str]]:
+    """The files of the compiler, each with its time and size."""
+    for entry in os.scandir(folder):
+        if entry.is_dir():
+            if entry.name != "__pycache__":
+                yield from _stamps(entry.path, f"{inside}{entry.name}/")
+        else:
+            facts = entry.stat()
+            yield f"{inside}{entry.name}", f"{facts.st_mtime_ns} {facts.st_size}"
+
+
+def row_of(job: Judged) -> list[Any]:
+    """A job as JSON has it; `judged_of` is the way back."""
+    return [
+        job.digest,
+        job.team,
+        job.job,
+        [stored(item) for item in job.findings],
+        [[getattr(run, name) for name in RunSummary.__slots__] for run in job.runs],
+        job.depends,
+    ]
+
+
+def judged_of(path: str, row: Sequence[Any]) -> Judged:
+    """The job of a row."""
+    digest, team, job, findings, runs, depends = row
+    return Judged(
+        path,
+        digest,
+        team,
+        job,
+        [restored(item) for item in findings],
+        [RunSummary(*run[:-1], tuple(run[-1])) for run in runs],
+        depends,
+    )
+
+
+def stored(item: Finding) -> list[Any]:
+    """A finding as JSON has it; `restored` is the way back."""
+    return [
+        item.rule,
+        item.code,
+        item.severity.value,
+        item.message,
+        _stored_place(item.place),
+        item.help,
+        [[_stored_place(r.place), r.message] for r in item.related],
+        [[_stored_place(e.place), e.text] for e in item.edits],
+    ]
+
+
+def _stored_place(place: Place) -> list[Any]:
+    return [place.path, place.line, place.column, place.end_line, place.end_column]
+
+
+def restored(row: Sequence[Any]) -> Finding:
+    """The finding of a row."""
+    rule, code, severity, message, place, remedy, related, edits = row
+    return Finding(
+        rule,
+        code,
+        Severity(severity),
+        message,
+        Place(*place),
+        remedy,
+        tuple(Related(Place(*where), note) for where, note in related),
+        tuple(Edit(Place(*where), text) for where, text in edits),
+    )
