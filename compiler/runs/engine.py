@@ -248,7 +248,7 @@ def _start(following: _Next, number: int, ends: list[End], row: str) -> Decision
     if not following.starts:
         about = next((end.number for end in ends if end.reason == "superseded"), None)
         return Decision(
-            following.row if row not in ("g",) else "g",
+            following.row if row != "g" else "g",
             "stop" if about is not None else "withdraw" if ends else "none",
             following.reason,
             following.change,
