@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler.memory import Checked, Judged, Memory, RunSummary, context, judged_of, row_of
 from compiler.repository import Repository
-from compiler.workers import share
+from compiler.workers import cores, share
 
 if TYPE_CHECKING:
     from compiler.project import JobResult, Project
@@ -66,7 +65,7 @@ def check(
     if memory.policy is None:
         memory.policy = [*project.policy.findings, *project.base_findings]
         memory.policy_files = len(project.policy.sources)
-    for result in _judge_all(project, fresh, memory, processes or _cores()):
+    for result in _judge_all(project, fresh, memory, processes or cores()):
         judged[result.path] = result
     jobs = [judged[repository.relative(path)] for path in files]
     if changed:
@@ -84,14 +83,6 @@ def _together(jobs: Sequence[Judged], project: Project) -> list[Any]:
         if rule.check is not None
         for item in rule.check(jobs, project)
     ]
-
-
-def _cores() -> int:
-    """The processors that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS
-        return os.cpu_count() or 1
 
 
 def _judge_all(

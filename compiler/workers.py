@@ -46,6 +46,14 @@ def share(items: Sequence[T], work: Callable[[Sequence[T]], Any], processes: int
         yield done[number] if children else work(part)
 
 
+def cores() -> int:
+    """The processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1
+
+
 def _taken(take: int) -> Iterator[int]:
     while token := os.read(take, 1):
         yield token[0]
