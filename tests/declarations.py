@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,7 +27,6 @@ queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 """
-_BLOCK = re.compile(r"```(yaml|sh)\n(.*?)\n```", re.DOTALL)
 
 
 def job(extra: str = "", **fields: str | None) -> str:
@@ -97,31 +93,3 @@ def only(rule: str, found: list[Finding]) -> Finding:
 def spot(item: Finding) -> str:
     """Where a finding stands: path:line:column."""
     return f"{item.place.path}:{item.place.line}:{item.place.column}"
-
-
-@cache
-def blocks(rule: str) -> dict[str, tuple[str, str]]:
-    """The snippets on a rule's page by their heading: (language, content)."""
-    made: dict[str, tuple[str, str]] = {}
-    for section in registered()[rule].page.split("\n## ")[1:]:
-        heading, _, body = section.partition("\n")
-        match = _BLOCK.search(body)
-        if match:
-            made[heading.strip()] = (match[1], match[2])
-    return made
-
-
-def page(rule: str, heading: str) -> list[Finding]:
-    """What `check` finds in the example repository with a page's snippet in it."""
-    language, content = blocks(rule)[heading]
-    with TemporaryDirectory() as folder:
-        root = repository(Path(folder), jobs=True)
-        if language == "sh":
-            subprocess.run(["sh", "-e", "-c", content], cwd=root, check=True, timeout=60)
-        else:
-            first, _, rest = content.partition("\n")
-            named = re.fullmatch(r"# ([\w./-]+\.ya?ml)", first)
-            path = root / (named[1] if named else "jobs/example.yaml")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text((rest if named else content) + "\n", "utf-8")
-        return checked(root)

@@ -10,14 +10,22 @@ line would believe that the rule is off, while `check` goes on to fail.
 
 ## Example
 ```yaml
-# policy/rules.yaml
-severity: {unknown-queue: warning}
+# policy/waivers/fabric-tests.yaml
+rule: unknown-queue
+jobs: [vision/nccl-check]
+reason: it measures the network between parts of nodes
+approver: kim-nlp
+until: 2126-01-31
 ```
 
 ## Use instead
 ```yaml
-# policy/rules.yaml
-severity: {part-of-a-node: "off"}
+# policy/waivers/fabric-tests.yaml
+rule: part-of-a-node
+jobs: [vision/nccl-check]
+reason: it measures the network between parts of nodes
+approver: kim-nlp
+until: 2126-01-31
 ```
 
 ## References
