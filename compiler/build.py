@@ -18,7 +18,7 @@ from compiler.kustomize import Kustomize, find
 from compiler.overlay import files, run_folder, snapshot, team_files
 from compiler.project import Project, RunResult
 from compiler.proof import Claim, prove
-from compiler.writer import staged
+from compiler.writer import write
 
 Progress = Callable[[str, int, int], None]
 
@@ -50,6 +50,7 @@ class Built:
     checked: Checked
     runs: int = 0
     proved: int = 0
+    changed: int = 0
     blocked: list[str] = field(default_factory=list[str])
     kustomize: Kustomize | None = None
 
@@ -74,10 +75,10 @@ def build(
     cache = BuildCache(project.repository.cache / "verified")
     try:
         overlays = _overlays(project, jobs, cache, paths is None, progress)
-        tree = _tree(project, overlays, everyone=paths is None)
         built.runs = len(overlays)
-        with staged(folder, tree, project.repository.root) as temporary:
-            _prove(project, temporary, overlays, cache, built, progress)
+        _prove(project, overlays, cache, built, progress)
+        tree = _tree(project, overlays, everyone=paths is None)
+        built.changed = write(folder, tree, project.repository.root)
     finally:
         cache.close()
     return built
@@ -181,7 +182,6 @@ def _tree(project: Project, overlays: Sequence[Overlay], everyone: bool) -> dict
 
 def _prove(
     project: Project,
-    tree: Path,
     overlays: Sequence[Overlay],
     cache: BuildCache,
     built: Built,
@@ -195,10 +195,19 @@ def _prove(
     known = cache.proved(f"{version} {overlay.proof}" for overlay in overlays)
     fresh = [overlay for overlay in overlays if f"{version} {overlay.proof}" not in known]
     objects = _objects(project, fresh)
-    claims = [Claim(one.name, one.folder, one.cluster, objects[one.folder]) for one in fresh]
-    prove(tree, claims, kustomize, lambda done: progress("building", done, len(claims)))
+    claims = [
+        Claim(one.name, one.folder, one.cluster, _read(project, one), objects[one.folder])
+        for one in fresh
+    ]
+    prove(claims, kustomize, lambda done: progress("building", done, len(claims)))
     built.proved = len(claims)
     cache.prove(f"{version} {overlay.proof}" for overlay in fresh)
+
+
+def _read(project: Project, overlay: Overlay) -> dict[str, bytes]:
+    """All files that kustomize reads for an overlay."""
+    base = snapshot(overlay.cluster, project.bases[overlay.backend])
+    return base | {name: text.encode() for name, text in overlay.files.items()}
 
 
 def _objects(project: Project, overlays: Sequence[Overlay]) -> dict[str, Sequence[Object]]:

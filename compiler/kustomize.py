@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +72,7 @@ class Kustomize:
             return self._objects(directory, self._text(running, directory))
 
     def build_many(
-        self, directories: Sequence[Path], processes: int
+        self, directories: Iterable[Path], processes: int
     ) -> Iterator[list[dict[str, Any]]]:
         """The objects of each folder, in the order of the folders, built side by side.
 

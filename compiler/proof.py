@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -21,16 +21,23 @@ BATCH = 100
 
 PROCESSES = 2
 
+MEMORY = 64 * 2**20
+"""Bytes that must be free in memory for batches to be laid out there; one takes about two."""
+
 Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An overlay, by its folder in the tree, and the objects that it is claimed to make."""
+    """An overlay, and the objects that it is claimed to make.
+
+    `folder` is its folder in the tree; `files` are all that kustomize reads, base included.
+    """
 
     name: str
     folder: str
     cluster: str
+    files: Mapping[str, bytes]
     objects: Sequence[Object]
 
 
@@ -41,30 +48,39 @@ class Unfaithful(CompilerError):
 
 
 def prove(
-    tree: Path,
     claims: Sequence[Claim],
     kustomize: Kustomize,
     progress: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Build the overlays in a tree, and compare what comes out with what was claimed.
+    """Build the overlays, and compare what comes out with what was claimed.
 
     `progress` is told how many are done. Raises Unfaithful for the first that differs or does not
     build, and Unavailable where kustomize cannot be used.
     """
     groups = list(batches(claims))
     done = 0
-    with tempfile.TemporaryDirectory(prefix="runwright-build-") as name:
+    with tempfile.TemporaryDirectory(prefix="runwright-build-", dir=_scratch()) as name:
         top = Path(name).resolve()
-        folders = [_batch(top / str(n), tree.resolve(), group) for n, group in enumerate(groups)]
+        folders = (_batch(top / str(n), group) for n, group in enumerate(groups))
         built = kustomize.build_many(folders, PROCESSES)
-        for group in groups:
+        for number, group in enumerate(groups):
             try:
                 objects = next(built)
             except BuildFailed as failed:
-                raise _unbuilt(tree, group, kustomize, failed) from None
+                raise _unbuilt(top / str(number), group, kustomize, failed) from None
             _compare(group, objects, kustomize)
+            shutil.rmtree(top / str(number), ignore_errors=True)
             done += len(group)
             progress(done)
+
+
+def _scratch() -> str | None:
+    """Where the overlays to prove are laid out: in memory where there is enough of it."""
+    memory = "/dev/shm"  # noqa: S108 (a private folder is made in it)
+    try:
+        return memory if shutil.disk_usage(memory).free > MEMORY else None
+    except OSError:
+        return None
 
 
 def batches(claims: Sequence[Claim]) -> Iterator[list[Claim]]:
@@ -131,10 +147,21 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def _batch(folder: Path, tree: Path, group: Sequence[Claim]) -> Path:
+def _batch(folder: Path, group: Sequence[Claim]) -> Path:
+    """Lay out a batch in a folder, with a kustomization over all of it."""
     folder.mkdir()
-    listed = [os.path.relpath(tree / claim.folder, folder) for claim in group]
-    kustomization: Object = {**API, "resources": listed}
+    made: set[Path] = set()
+    written: set[str] = set()
+    for claim in group:
+        for name, data in claim.files.items():
+            if name not in written:
+                path = folder / name
+                if path.parent not in made:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    made.add(path.parent)
+                path.write_bytes(data)
+                written.add(name)
+    kustomization: Object = {**API, "resources": [claim.folder for claim in group]}
     (folder / "kustomization.yaml").write_text(dump(kustomization), "utf-8")
     return folder
 

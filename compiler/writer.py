@@ -2,7 +2,8 @@
 
 The new tree grows in a folder beside the old one, and takes its place in one step of the file
 system. Whatever stops the program before that step (a crash, a full disk, a signal) leaves the
-old tree as it was; after it, the new one is there.
+old tree as it was; after it, the new one is there. As folders are slow to make and to remove, only
+the smallest folder around all changes is replaced, which is one step as well.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -53,21 +54,23 @@ class Disk:
                 raise
             shutil.copy2(source, path, follow_symlinks=False)
 
-    def exchange(self, one: Path, other: Path) -> None:
-        """Two folders change places, in one step where the system can do that."""
-        if not _exchange(one, other):
-            aside = one.with_name(f"{one.name}.old")
-            other.rename(aside)
+    def exchange(self, new: Path, old: Path) -> None:
+        """Two folders change places, in one step where the system can do that.
+
+        Where it cannot, the old one is beside the new one for a moment, as `new.old`.
+        """
+        if not _exchange(new, old):
+            aside = new.with_name("new.old")
+            self.rename(old, aside)
             try:
-                one.rename(other)
-            except BaseException:
-                aside.rename(other)
+                self.rename(new, old)
+            except OSError:
+                self.rename(aside, old)
                 raise
-            aside.rename(one)
 
     def rename(self, source: Path, path: Path) -> None:
-        """Move a folder to a place where there is none, or an empty one."""
-        source.rename(path)
+        """Move a folder to a place where there is none, or an empty one; a file to any place."""
+        source.replace(path)
 
     def remove(self, path: Path) -> None:
         """Remove a file or a folder with everything in it."""
@@ -77,15 +80,12 @@ class Disk:
             path.unlink()
 
 
-@contextmanager
-def staged(
-    folder: Path, files: Mapping[str, bytes], root: Path, disk: Disk | None = None
-) -> Generator[Path]:
-    """The new tree of a folder, beside it; it takes the folder's place when the block ends well.
+def write(folder: Path, files: Mapping[str, bytes], root: Path, disk: Disk | None = None) -> int:
+    """Make the tree of a folder hold these files; returns how many of them it did not hold.
 
-    `files` are the contents by path below the folder. Files of the old tree that were written
-    here and are not in `files` are gone in the new one; those of other people stay. `root` is the
-    repository, whose `overlays/` is never written.
+    `files` are the contents by path below the folder. Files that an earlier build wrote and that
+    are not in `files` are removed; those of other people stay. `root` is the repository, whose
+    `overlays/` is never written.
 
     Raises CompilerError, with the old tree untouched, where the folder is not empty and was not
     written here, is in `overlays/` or around the repository, holds something else under the name
@@ -98,18 +98,47 @@ def staged(
     _permit(folder, root)
     with _explained(folder):
         _clean(folder, disk)
-    known = _known(folder)
+        known = _known(folder)
+        changed = _changed(folder, files, known)
+        if changed or known != files.keys():
+            _change(folder, files, known, changed, disk)
+    return len(changed & files.keys())
+
+
+def _change(
+    folder: Path,
+    files: Mapping[str, bytes],
+    known: AbstractSet[str],
+    changed: AbstractSet[str],
+    disk: Disk,
+) -> None:
+    inner = _around(folder, changed) if known else ""
+    while inner and not any(name.startswith(f"{inner}/") for name in files):
+        inner = inner.rpartition("/")[0]
     temporary = folder.with_name(f"{_prefix(folder)}{token_hex(4)}")
     try:
-        with _explained(folder):
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            disk.make_folder(temporary)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        disk.make_folder(temporary)
         with _held(temporary):
-            with _explained(folder):
-                _fill(temporary, folder, files, known, disk)
-            yield temporary
-            with _explained(folder):
-                _replace(temporary, folder, disk)
+            if not changed:
+                _mark(temporary, folder, files.keys(), disk)
+                return
+            new = temporary / "new"
+            disk.make_folder(new)
+            disk.write(temporary / "place", inner.encode())
+            _fill(new, folder, inner, files, known, disk)
+            if not inner:
+                disk.write(new / MARKER, _marker(files.keys()))
+                _replace(new, folder, disk)
+                return
+            # A name in the marker without a file does no harm; a file without its name there would
+            # be taken for somebody else's.
+            if not files.keys() <= known:
+                _mark(temporary, folder, files.keys() | known, disk)
+            _replace(new, folder / inner, disk)
+            if files.keys() != known:
+                with suppress(OSError):
+                    _mark(temporary, folder, files.keys(), disk)
     finally:
         # What cannot be removed now is removed by the next build.
         with suppress(OSError):
@@ -148,56 +177,110 @@ def _permit(folder: Path, root: Path) -> None:
         )
 
 
-def _known(folder: Path) -> dict[str, str]:
-    """The digests of the files that were written into the folder the last time, by path."""
+def _known(folder: Path) -> AbstractSet[str]:
+    """The files that were written into the folder the last time, by path; there or not."""
     try:
         entries = sorted(entry.name for entry in os.scandir(folder))
     except FileNotFoundError:
-        return {}
+        return frozenset()
     except NotADirectoryError:
         raise CompilerError(f"{folder} is a file", "choose another folder") from None
-    except OSError as error:
-        raise CompilerError(f"{folder} cannot be read ({error.strerror})") from None
     if not entries:
-        return {}
+        return frozenset()
     try:
         marker: Any = json.loads((folder / MARKER).read_bytes())
-        return {str(path): str(digest) for path, digest in marker["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return frozenset(str(path) for path in marker["files"])
+    except (OSError, ValueError, KeyError, TypeError):
         raise CompilerError(
             f"{folder} holds {entries[0]}, and was not written by a build",
             "choose an empty folder, or remove what is there",
         ) from None
 
 
+def _marker(names: Iterable[str]) -> bytes:
+    content = {
+        "about": "The files here that a build wrote, and that the next one may replace.",
+        "version": 1,
+        "files": sorted(names),
+    }
+    return json.dumps(content, indent=0).encode() + b"\n"
+
+
+def _mark(temporary: Path, folder: Path, names: Iterable[str], disk: Disk) -> None:
+    marker = temporary / token_hex(4)
+    disk.write(marker, _marker(names))
+    disk.rename(marker, folder / MARKER)
+
+
+def _changed(folder: Path, files: Mapping[str, bytes], known: AbstractSet[str]) -> set[str]:
+    """The files that the tree does not hold as they should be, and those that should be gone."""
+    changed = {name for name in known - files.keys() if _facts(folder / name) is not None}
+    top = f"{folder}/"
+    for name, data in files.items():
+        facts = _facts(top + name)
+        if facts is not None and name not in known:
+            raise _in_the_way(folder, name)
+        if facts is None or not stat.S_ISREG(facts.st_mode) or facts.st_size != len(data):
+            changed.add(name)
+            continue
+        with open(top + name, "rb", buffering=0) as stream:  # noqa: PTH123 (a third of the time)
+            if stream.readall() != data:
+                changed.add(name)
+    return changed
+
+
+def _facts(path: Path | str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _around(folder: Path, changed: AbstractSet[str]) -> str:
+    """The smallest folder of the old tree that all changes are in; `''` is the tree itself."""
+    if not changed:
+        return ""
+    parts = os.path.commonpath([f"{folder}/{name.rpartition('/')[0]}" for name in changed])
+    found = ""
+    for part in Path(parts).relative_to(folder).parts:
+        facts = _facts(folder / found / part)
+        if facts is None or not stat.S_ISDIR(facts.st_mode):
+            break
+        found = f"{found}/{part}".lstrip("/")
+    return found
+
+
 def _fill(
-    temporary: Path, folder: Path, files: Mapping[str, bytes], known: Mapping[str, str], disk: Disk
+    new: Path,
+    folder: Path,
+    inner: str,
+    files: Mapping[str, bytes],
+    known: AbstractSet[str],
+    disk: Disk,
 ) -> None:
-    digests: dict[str, str] = {}
-    folders: set[Path] = {temporary}
+    """Make what is to take the place of `inner`, a folder of the tree."""
+    prefix = f"{inner}/" if inner else ""
+    folders: set[Path] = {new}
     for name in sorted(files):
-        data = files[name]
-        path = temporary / name
-        _folders(path.parent, folders, disk)
-        digests[name] = digest = sha256(data).hexdigest()[:32]
-        if known.get(name) != digest or not _linked(folder / name, path, data, disk):
-            disk.write(path, data)
-    for path in _foreign(folder, known):
+        if name.startswith(prefix):
+            path = new / name[len(prefix) :]
+            _folders(path.parent, folders, disk)
+            if name not in known or not _linked(folder / name, path, files[name], disk):
+                disk.write(path, files[name])
+    for path in _foreign(folder, inner, known):
         name = path.relative_to(folder).as_posix()
-        target = temporary / name
-        if name in files or target.exists() or _parent_is_file(target, temporary):
-            raise CompilerError(
-                f"{folder.name}/{name} is in the way, and was not written by a build",
-                "move it to another place",
-            )
+        target = new / name[len(prefix) :]
+        if target.exists() or any(p.is_file() for p in target.parents if new in p.parents):
+            raise _in_the_way(folder, name)
         _folders(target.parent, folders, disk)
         disk.link(path, target)
-    marker = {
-        "about": "The files in this folder that a build wrote; the next one replaces them.",
-        "version": 1,
-        "files": digests,
-    }
-    disk.write(temporary / MARKER, json.dumps(marker, indent=0).encode() + b"\n")
+
+
+def _in_the_way(folder: Path, name: str) -> CompilerError:
+    return CompilerError(
+        f"{folder.name}/{name} is in the way, and was not written by a build",
+        "move it to another place",
+    )
 
 
 def _folders(path: Path, made: set[Path], disk: Disk) -> None:
@@ -225,10 +308,10 @@ def _linked(old: Path, new: Path, data: bytes, disk: Disk) -> bool:
     return False
 
 
-def _foreign(folder: Path, known: Mapping[str, str]) -> list[Path]:
-    """The files in the folder that no build wrote, links among them."""
+def _foreign(folder: Path, inner: str, known: AbstractSet[str]) -> list[Path]:
+    """The files in a folder of the tree that no build wrote, links among them."""
     found: list[Path] = []
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder / inner):
         links = [name for name in folders if Path(parent, name).is_symlink()]
         for name in (*names, *links):
             path = Path(parent, name)
@@ -245,30 +328,29 @@ def _foreign(folder: Path, known: Mapping[str, str]) -> list[Path]:
     return sorted(found)
 
 
-def _parent_is_file(path: Path, top: Path) -> bool:
-    return any(p.is_file() for p in path.parents if p != top and top in p.parents)
-
-
-def _replace(temporary: Path, folder: Path, disk: Disk) -> None:
+def _replace(new: Path, folder: Path, disk: Disk) -> None:
     if not folder.exists() or not any(os.scandir(folder)):
-        disk.rename(temporary, folder)
+        disk.rename(new, folder)
     else:
-        disk.exchange(temporary, folder)
+        disk.exchange(new, folder)
 
 
 def _clean(folder: Path, disk: Disk) -> None:
     """Put back and remove what builds left behind that did not come to their end."""
-    pattern = re.compile(re.escape(_prefix(folder)) + r"[a-z0-9_]+(\.old)?")
-    with suppress(FileNotFoundError):
+    pattern = re.compile(re.escape(_prefix(folder)) + r"[0-9a-f]{8}")
+    try:
         leftovers = [Path(e.path) for e in os.scandir(folder.parent) if pattern.fullmatch(e.name)]
-        for path in sorted(leftovers, key=lambda path: not path.name.endswith(".old")):
-            with suppress(OSError), _held(path) as free:
-                if not free:
-                    continue
-                if path.name.endswith(".old") and not folder.exists():
-                    disk.rename(path, folder)
-                else:
-                    disk.remove(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for path in sorted(leftovers):
+        with suppress(FileNotFoundError), _held(path) as free:
+            if free:
+                aside = path / "new.old"
+                if aside.exists():
+                    place = folder / (path / "place").read_text()
+                    if not place.exists():
+                        disk.rename(aside, place)
+                disk.remove(path)
 
 
 @contextmanager

@@ -10,15 +10,10 @@ import pytest
 
 from compiler import writer
 from compiler.diagnostics import CompilerError
-from compiler.writer import MARKER, Disk, staged
+from compiler.writer import MARKER, Disk, write
 
 OLD = {"overlays/a/run.yaml": b"old a\n", "overlays/b/run.yaml": b"b\n", "gone.yaml": b"x\n"}
 NEW = {"overlays/a/run.yaml": b"new a\n", "overlays/b/run.yaml": b"b\n", "c/d/run.yaml": b"c\n"}
-
-
-def write(folder, files, root, disk=None):
-    with staged(folder, files, root, disk):
-        pass
 
 
 def contents(folder):
@@ -27,6 +22,12 @@ def contents(folder):
         for path in folder.rglob("*")
         if path.is_file() and path.name != MARKER
     }
+
+
+# All changes within one folder: a file is new, one is other, one is gone.
+OLD_TEAM = {"west/nlp/team.yaml": b"1\n", "west/nlp/a/run.yaml": b"a\n", "east/run.yaml": b"e\n"}
+NEW_TEAM = {"west/nlp/team.yaml": b"2\n", "west/nlp/b/run.yaml": b"b\n", "east/run.yaml": b"e\n"}
+CHANGES = [({}, NEW), (OLD, NEW), (OLD_TEAM, NEW_TEAM)]
 
 
 def beside(folder):
@@ -83,24 +84,19 @@ class Faulty(Disk):
 class Stepwise(Faulty):
     """A system that cannot exchange two folders: two moves, each of which may fail."""
 
-    def exchange(self, one, other):
-        aside = one.with_name(f"{one.name}.old")
-        self.rename(other, aside)
-        try:
-            self.rename(one, other)
-        except OSError:
-            aside.rename(other)
-            raise
-        self.rename(aside, one)
+    def exchange(self, new, old):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(writer, "_exchange", lambda new, old: False)
+            Disk.exchange(self, new, old)
 
 
-def steps(place, before):
+def steps(place, before, after):
     """How many operations a write takes."""
     folder, root = place
     if before:
         write(folder, before, root)
     disk = Faulty(10**9)
-    write(folder, NEW, root, disk)
+    write(folder, after, root, disk)
     return disk.count
 
 
@@ -220,21 +216,21 @@ def test_a_file_is_no_folder(place):
 
 
 @pytest.mark.parametrize("kind", [Faulty, Stepwise])
-@pytest.mark.parametrize("before", [{}, OLD])
-def test_a_crash_at_any_operation_leaves_the_old_tree_or_the_new_one(place, before, kind):
+@pytest.mark.parametrize(("before", "after"), CHANGES)
+def test_a_crash_at_any_operation_leaves_the_old_tree_or_the_new_one(place, before, after, kind):
     folder, root = place
-    total = steps(place, before) + 3
+    total = steps(place, before, after) + 3
     for at in range(1, total + 1):
-        for path in (folder, *folder.parent.iterdir()):
-            Disk().remove(path) if path.exists() else None
+        for path in list(folder.parent.iterdir()):
+            Disk().remove(path)
         if before:
             write(folder, before, root)
         with suppress(Killed):
-            write(folder, NEW, root, kind(at))
+            write(folder, after, root, kind(at))
         if kind is Faulty:
-            assert contents(folder) in (before, NEW)
-        write(folder, {**NEW, "e": b"e"}, root)
-        assert contents(folder) == {**NEW, "e": b"e"}
+            assert contents(folder) in (before, after)
+        write(folder, {**after, "e": b"e"}, root)
+        assert contents(folder) == {**after, "e": b"e"}
         assert beside(folder) == ["build"]
 
 
@@ -255,11 +251,11 @@ def test_where_folders_cannot_be_exchanged_the_next_build_brings_the_old_tree_ba
 
 
 @pytest.mark.parametrize("kind", [Faulty, Stepwise])
-@pytest.mark.parametrize("before", [{}, OLD])
+@pytest.mark.parametrize(("before", "after"), CHANGES)
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES])
-def test_a_disk_that_refuses_leaves_the_old_tree_and_says_so(place, before, kind, number):
+def test_a_disk_that_refuses_leaves_the_old_tree_and_says_so(place, before, after, kind, number):
     folder, root = place
-    total = steps(place, before)
+    total = steps(place, before, after)
     for at in range(1, total):
         for path in list(folder.parent.iterdir()):
             Disk().remove(path)
@@ -267,36 +263,61 @@ def test_a_disk_that_refuses_leaves_the_old_tree_and_says_so(place, before, kind
             write(folder, before, root)
         said = None
         try:
-            write(folder, NEW, root, kind(at, OSError(number, os.strerror(number))))
+            write(folder, after, root, kind(at, OSError(number, os.strerror(number))))
         except CompilerError as error:
             said = str(error)
         # Only the removal of the old tree may fail without a word: the new one is there by then.
-        assert contents(folder) == (NEW if said is None else before)
+        assert contents(folder) == (after if said is None else before)
         assert said is None or os.strerror(number) in said
-        write(folder, NEW, root)
-        assert contents(folder) == NEW
+        write(folder, after, root)
+        assert contents(folder) == after
         assert beside(folder) == ["build"]
-
-
-def test_what_fails_before_the_tree_takes_its_place_leaves_the_old_one(place):
-    folder, root = place
-    write(folder, OLD, root)
-    seen = {}
-    with suppress(ZeroDivisionError), staged(folder, NEW, root) as temporary:
-        seen = contents(temporary)
-        raise ZeroDivisionError
-    assert seen == NEW
-    assert contents(folder) == OLD
-    assert beside(folder) == ["build"]
 
 
 def test_a_build_at_work_is_not_cleaned_away_by_another(place):
     folder, root = place
-    with staged(folder, OLD, root) as temporary:
-        write(folder, NEW, root)
-        assert contents(temporary) == OLD
-    assert contents(folder) == OLD
+    write(folder, {"a": b"1"}, root)
+
+    class Meanwhile(Disk):
+        def exchange(self, new, old):
+            write(folder, {"a": b"3"}, root)
+            assert (new / "a").read_bytes() == b"2"
+            super().exchange(new, old)
+
+    write(folder, {"a": b"2"}, root, Meanwhile())
+    assert contents(folder) == {"a": b"2"}
     assert beside(folder) == ["build"]
+
+
+def test_only_the_smallest_folder_around_the_changes_is_replaced(place):
+    folder, root = place
+    write(folder, NEW, root)
+    kept = [(folder / name).stat().st_ino for name in ("overlays", "overlays/b", "c")]
+    disk = Faulty(10**9)
+    assert write(folder, {**NEW, "overlays/a/run.yaml": b"newer\n"}, root, disk) == 1
+    assert [(folder / name).stat().st_ino for name in ("overlays", "overlays/b", "c")] == kept
+    assert (folder / "overlays/a/run.yaml").read_bytes() == b"newer\n"
+    assert write(folder, {**NEW, "overlays/a/run.yaml": b"newer\n"}, root, Faulty(1)) == 0
+
+
+def test_a_folder_without_files_is_gone(place):
+    folder, root = place
+    write(folder, OLD, root)
+    rest = {name: data for name, data in OLD.items() if not name.startswith("overlays/a")}
+    write(folder, rest, root)
+    assert not (folder / "overlays/a").exists()
+    assert contents(folder) == rest
+
+
+def test_a_link_in_the_place_of_a_file_or_folder_is_not_followed(place):
+    folder, root = place
+    write(folder, OLD, root)
+    (root / "precious").write_bytes(b"b\n")
+    (folder / "overlays/b/run.yaml").unlink()
+    (folder / "overlays/b/run.yaml").symlink_to(root / "precious")
+    write(folder, {**OLD, "overlays/b/run.yaml": b"2\n"}, root)
+    assert (root / "precious").read_bytes() == b"b\n"
+    assert not (folder / "overlays/b/run.yaml").is_symlink()
 
 
 def test_without_hard_links_files_are_copied(place, monkeypatch):
