@@ -63,6 +63,7 @@ _AROUND = frozenset({"PodTemplateSpec", "PodSpec", "TemplateMetadata"})
 _MEMORY = re.compile(r"memory|(?:requests\.)?(?:ephemeral-)?storage|sizeLimit|hugepages-.*")
 _WORDS = {
     "EnvVar": "environment variable",
+    "PersistentVolumeClaimVolumeSource": "persistent volume claim",
     "PodTemplateSpec": "pod template",
 }
 _WANTED = {
@@ -127,7 +128,9 @@ def _words(owner: str) -> str:
     parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", owner.removesuffix("Source"))
     words = " ".join(part if part.isupper() and len(part) > 1 else part.lower() for part in parts)
     words = _WORDS.get(owner, words)
-    return f"an {words}" if words[0] in "aeiou" else f"a {words}"
+    # An acronym is read by its letters: an NFS volume, a CSI volume.
+    vowels = "AEFHILMNORSX" if words[:2].isupper() else "aeiou"
+    return f"an {words}" if words[0] in vowels else f"a {words}"
 
 
 def _nearest(violation: Violation) -> str | None:
