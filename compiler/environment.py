@@ -17,9 +17,9 @@ from compiler.model import Run
 
 Shape = Literal["job", "one-node", "static", "elastic"]
 SHAPES: dict[Shape, str] = {
-    "job": "one node as a batch Job",
-    "one-node": "one node as a PyTorchJob",
-    "static": "several nodes",
+    "job": "a batch Job on one node",
+    "one-node": "a PyTorchJob on one node",
+    "static": "a run on several nodes",
     "elastic": "an elastic run",
 }
 _OPERATED: tuple[Shape, ...] = ("one-node", "static", "elastic")
@@ -30,12 +30,13 @@ _MASTERED: tuple[Shape, ...] = ("one-node", "static")
 class Provided:
     """A variable that is added for a run: where it exists, what it holds, and that in words.
 
-    `value` gets the run and the index of the node (0 is the first); None where this run has none.
+    `meaning` is one text, or one for each shape. `value` gets the run and the index of the node (0
+    is the first); None where this run has none.
     """
 
     name: str
     shapes: tuple[Shape, ...]
-    meaning: str
+    meaning: str | dict[Shape, str]
     value: Callable[[Run, int], str | None]
 
 
@@ -71,14 +72,14 @@ PROVIDED: tuple[Provided, ...] = (
     Provided(
         "MASTER_PORT",
         _MASTERED,
-        "23456; with `host_network` a port of the run's own",
+        "`23456`, or one of its own",
         lambda run, node: str(port(run)),
     ),
     Provided("PET_MASTER_PORT", _MASTERED, "the same", lambda run, node: str(port(run))),
     Provided(
         "MASTER_ADDR",
         _MASTERED,
-        "`<run>-master-0`, the first node",
+        "`<run>-master-0`",
         lambda run, node: f"{run.identity.name}-master-0",
     ),
     Provided(
@@ -90,36 +91,41 @@ PROVIDED: tuple[Provided, ...] = (
     Provided(
         "WORLD_SIZE",
         _MASTERED,
-        "processes over all nodes",
+        {"one-node": "accelerators, or `1`", "static": "processes over all nodes"},
         lambda run, node: str(run.nodes * run.others.processes),
     ),
     Provided(
         "RANK",
         _MASTERED,
-        "index of the *node* (torchrun gives each process its own rank)",
+        {"one-node": "`0`", "static": "index of the *node*, `0` for the first"},
         lambda run, node: str(node),
     ),
-    Provided("PET_NODE_RANK", _MASTERED, "index of the node", lambda run, node: str(node)),
+    Provided("PET_NODE_RANK", _MASTERED, "the same", lambda run, node: str(node)),
     Provided(
         "PET_NPROC_PER_NODE",
         ("job", *_OPERATED),
-        "processes per node: one per accelerator, 1 on CPUs",
+        "accelerators of a node, or `1`",
         lambda run, node: str(run.others.processes),
     ),
-    Provided("PET_NNODES", ("job", *_OPERATED), "number of nodes; elastic: `min:max`", _nodes),
+    Provided(
+        "PET_NNODES",
+        ("job", *_OPERATED),
+        {"job": "`1`", "one-node": "`1`", "static": "number of nodes", "elastic": "`min:max`"},
+        _nodes,
+    ),
     Provided(
         "PET_RDZV_ENDPOINT",
         ("elastic",),
-        "`<run>-worker-0:23456`, or `elastic.endpoint`",
+        "`<run>-worker-0:23456`, or `endpoint`",
         lambda run, node: _endpoint(run),
     ),
-    Provided("PET_RDZV_BACKEND", ("elastic",), "`elastic.backend`, c10d", _elastic("backend")),
-    Provided("PET_MAX_RESTARTS", ("elastic",), "`elastic.max_restarts`", _elastic("max_restarts")),
+    Provided("PET_RDZV_BACKEND", ("elastic",), "`backend`, or `c10d`", _elastic("backend")),
+    Provided("PET_MAX_RESTARTS", ("elastic",), "`max_restarts`, or `3`", _elastic("max_restarts")),
     Provided("PET_RDZV_ID", ("elastic",), "the run's name", lambda run, node: run.identity.name),
     Provided(
         "PET_RDZV_CONF",
         ("elastic",),
-        "`elastic.conf` as `key=value,...`, where there is any",
+        "`conf` as `key=value,...`, if any",
         lambda run, node: _conf(run),
     ),
 )
@@ -186,3 +192,29 @@ def reaches(backend: str, kind: str) -> bool:
     has them in the training container alone.
     """
     return kind == "training" or (backend == "pytorchjob" and kind == "sidecar")
+
+
+def table() -> str:
+    """The variables of each shape as a Markdown table, in the operator's order."""
+    heads = [
+        f"{name[0].upper()}{name[1:]}".removeprefix("A ").removeprefix("An ")
+        for name in SHAPES.values()
+    ]
+    heads = [head[0].upper() + head[1:] for head in heads]
+    lines = ["| Variable | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    for provided in PROVIDED:
+        cells = [_cell(provided, kind) for kind in SHAPES]
+        lines.append(f"| `{provided.name}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(provided: Provided, kind: Shape) -> str:
+    if kind not in provided.shapes:
+        return "–"
+    return provided.meaning if isinstance(provided.meaning, str) else provided.meaning[kind]
+
+
+def listing(variables: dict[str, str]) -> str:
+    """Names and their meanings as a Markdown table."""
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in variables.items()]
+    return "\n".join(["| Variable | Holds |", "|---|---|", *rows]) + "\n"

@@ -28,6 +28,11 @@ class Word:
     route: Route
     place: Place | None = None
 
+    @property
+    def related(self) -> tuple[tuple[Route, str], ...]:
+        """The job that takes the word from elsewhere, for a report at the word's own place."""
+        return (((), "in this job"),) if self.place is not None else ()
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:

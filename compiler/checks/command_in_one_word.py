@@ -78,6 +78,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                     word.route,
                     f"no program is called `{_short(word.text)}`: a list is taken word by word",
                     f"write {_fixed(word.text)}",
+                    related=word.related,
                     place=word.place,
                 )
             flag = FLAG.fullmatch(word.text.strip())
@@ -91,6 +92,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                 word.route,
                 f"`{word.text}` is one word: the program knows no flag of this name",
                 f"write {flag[1]}, {json.dumps(flag[2])} as two words, or {flag[1]}={flag[2]}",
+                related=word.related,
                 place=word.place,
             )
 

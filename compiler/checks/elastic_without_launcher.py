@@ -69,6 +69,6 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         launch.word.route,
         f"`{launch.program}` does not take part in the rendezvous of an elastic run",
         "start it with torchrun, or write a fixed num_nodes",
-        ((("num_nodes",), "the range that makes the run elastic"),),
+        ((("num_nodes",), "the range that makes the run elastic"), *launch.word.related),
         place=launch.word.place,
     )

@@ -79,5 +79,6 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                     flag.word.route,
                     f"`{flag.text}` is the same on several of the {run.nodes} nodes",
                     remedy,
+                    related=flag.word.related,
                     place=flag.word.place,
                 )

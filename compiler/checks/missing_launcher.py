@@ -77,5 +77,6 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             f"accelerators (`accelerators: {member.devices.name}:{member.devices.count}`)",
             "start it with torchrun: write `torchrun` in the place of "
             f"`{launch.program}`; or waive this rule if the program starts its processes itself",
+            related=launch.word.related,
             place=launch.word.place,
         )

@@ -84,6 +84,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                         flag.word.route,
                         f"`{flag.text}` makes each of the {run.nodes} nodes a run of its own",
                         "take it out",
+                        related=flag.word.related,
                         place=flag.word.place,
                     )
                 if flag.name not in NAMES[launch.launcher] or flag.value is None:
@@ -102,9 +103,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                     flag.word.route,
                     f"`{flag.text}`, but the run has {_nodes(run)}",
                     (out if launch.launcher == "torchrun" else "") + f"write {written}",
-                    ((("num_nodes",), "the nodes of the run"),)
-                    if run.origins.set(("num_nodes",))
-                    else (),
+                    flag.word.related,
                     place=flag.word.place,
                 )
 

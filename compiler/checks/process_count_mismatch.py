@@ -107,7 +107,7 @@ def _judge(run: Run, member: Member, launch: Launch, flag: Flag) -> Report | Non
     spelt = flag.text.partition(" ")[0].partition("=")[0]
     out = f"take `{spelt}` out, for torchrun finds the number in its environment; or "
     remedy = (out if launch.launcher == "torchrun" else "") + f"write {wanted}"
-    return Report(flag.word.route, message, remedy, place=flag.word.place)
+    return Report(flag.word.route, message, remedy, flag.word.related, place=flag.word.place)
 
 
 def _count(number: int, one: str, several: str) -> str:

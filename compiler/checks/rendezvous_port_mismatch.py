@@ -92,6 +92,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                     f"`{flag.text}`, but the run's rendezvous port is "
                     + ("one of its own, for the host's network" if run.host_network else expected),
                     remedy,
+                    related=flag.word.related,
                     place=flag.word.place,
                 )
 

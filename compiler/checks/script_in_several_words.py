@@ -82,6 +82,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             f"`{first.text}` is not part of the script of `{shell}`, which is one word: "
             f"`{_short(word.text)}`",
             f"write {_fixed([other.text for other in container.words[:index]], word.text, rest)}",
+            related=first.related,
             place=first.place,
         )
 

@@ -94,6 +94,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                 word.route,
                 f"the script reads `{use.text}`, and {whose} has no {use.name}",
                 _remedy(use.name, kind, given),
+                related=word.related,
                 place=word.place,
             )
 

@@ -92,6 +92,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                     word.route,
                     f"`{match[0]}` reaches the program as these letters: no shell runs here",
                     _remedy(match, known),
+                    related=word.related,
                     place=word.place,
                 )
         for setting in container.env:

@@ -107,7 +107,9 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             for name in references(word.text) if "$(" in word.text else ():
                 if _answered(name, known) or (scripted and not UPPER.fullmatch(name)):
                     continue
-                yield Report(word.route, *_in_words(name, known, kind), place=word.place)
+                yield Report(
+                    word.route, *_in_words(name, known, kind), word.related, place=word.place
+                )
 
 
 def _answered(name: str, known: set[str]) -> bool:
