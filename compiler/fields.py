@@ -29,6 +29,7 @@ from compiler.scalars import (
     matching,
     one_of,
     price,
+    secret_reference,
     shm,
     size,
     split_command,
@@ -209,14 +210,7 @@ RelativePath = Annotated[
 _SECRET = rf"{_SUBDOMAIN}/[-._a-zA-Z0-9]+"
 SecretRef = Annotated[
     str,
-    PlainValidator(
-        matching(
-            _SECRET,
-            "a reference to a Secret",
-            "write the Secret's name and key as name/key, such as hf/token; never the value itself",
-            rule="bad-secret-reference",
-        )
-    ),
+    PlainValidator(secret_reference),
     schema_of(_SECRET, examples=["hf/token"]),
 ]
 _QUALIFIED = (

@@ -164,7 +164,7 @@ class Lowering:
             known = sorted({*lock, *self.site.images})
             if name.text in self.site.images:
                 message = f"the image `{name}` has no digest in images/lock.yaml yet"
-                help = "pin it: run `runwright image pin` after it is built"
+                help = "build it, and add its reference and digest to images/lock.yaml"
             else:
                 message = f"there is no image `{name}`: neither in images/lock.yaml nor a folder of images/"
                 help = choose(name.text, known) + "; or a full reference with a digest"

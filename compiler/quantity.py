@@ -102,7 +102,9 @@ def parse_duration(text: str) -> int | None:
 
 
 def duration_text(seconds: int) -> str:
-    """Seconds in the shortest duration that a declaration may hold: 5400 is `1h30m`."""
+    """Seconds in the shortest duration that a declaration may hold: 5400 is `1h30m`, 86400 `24h`."""
+    if seconds >= 2 * 86400 and seconds % 86400 == 0:
+        return f"{seconds // 86400}d"
     parts: list[str] = []
     for unit, size in (("h", 3600), ("m", 60), ("s", 1)):
         if seconds >= size:

@@ -72,7 +72,7 @@ _DIGITS = re.compile(r"0|[1-9][0-9]*")
 
 def whole_number(smallest: int, largest: int) -> Callable[[object], int]:
     """A reader of whole numbers within bounds: plain decimal digits, nothing else."""
-    wanted = "a whole number" if smallest <= 0 else f"a whole number, {smallest} or more"
+    wanted = "a whole number" if smallest <= 0 else f"a whole number of {smallest} or more"
 
     def read(value: object) -> int:
         if isinstance(value, int) and not isinstance(value, bool):
@@ -343,3 +343,18 @@ def split_command(value: object) -> tuple[str, ...]:
             "write the program and its arguments, or leave it out",
         )
     return words
+
+
+_SECRET = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-._a-zA-Z0-9]+")
+
+
+def secret_reference(value: object) -> str:
+    """`name/key` of a Secret. What stands there instead may be the secret: it is not repeated."""
+    word = letters(value, "a reference to a Secret, as name/key")
+    if len(word) > 506 or not _SECRET.fullmatch(word):
+        raise fault(
+            "bad-secret-reference",
+            "this is not a reference to a Secret",
+            "write the Secret's name and key as name/key, such as hf/token; never the value itself",
+        )
+    return word

@@ -62,6 +62,6 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             yield Report(
                 image.route,
                 f"`{reference}` has no digest, so it can mean another image tomorrow",
-                f"run `runwright image pin {reference}`, which writes its digest to"
-                " images/lock.yaml, or add @sha256:<64 hex digits>",
+                "add @sha256:<64 hex digits>, or an entry with this reference and its digest to"
+                " images/lock.yaml",
             )

@@ -268,7 +268,7 @@ def _image_stops(
     facts: Facts,
     room: Room,
 ) -> tuple[Ledger, tuple[End, ...]]:
-    """End what runs a stopped image where today's image is another: rows h to m go on from there."""
+    """End what runs a stopped image where today's is another; rows h to m go on from there."""
     target = job.targets.get(cluster) if job is not None else None
     active = ledger.active(cluster)
     images = {stop.image for stop in stops if stop.image}
