@@ -210,7 +210,7 @@ RelativePath = Annotated[
 _SECRET = rf"{_SUBDOMAIN}/[-._a-zA-Z0-9]+"
 SecretRef = Annotated[
     str,
-    PlainValidator(secret_reference),
+    PlainValidator(secret_reference(_SECRET, 506)),
     schema_of(_SECRET, examples=["hf/token"]),
 ]
 _QUALIFIED = (

@@ -345,16 +345,22 @@ def split_command(value: object) -> tuple[str, ...]:
     return words
 
 
-_SECRET = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-._a-zA-Z0-9]+")
+def secret_reference(pattern: str, longest: int) -> Callable[[object], str]:
+    """A reader of `name/key` of a Secret.
 
+    What stands there instead may be the secret itself: it is not repeated in the message.
+    """
+    compiled = re.compile(pattern)
 
-def secret_reference(value: object) -> str:
-    """`name/key` of a Secret. What stands there instead may be the secret: it is not repeated."""
-    word = letters(value, "a reference to a Secret, as name/key")
-    if len(word) > 506 or not _SECRET.fullmatch(word):
-        raise fault(
-            "bad-secret-reference",
-            "this is not a reference to a Secret",
-            "write the Secret's name and key as name/key, such as hf/token; never the value itself",
-        )
-    return word
+    def read(value: object) -> str:
+        word = letters(value, "a reference to a Secret, as name/key")
+        if len(word) > longest or not compiled.fullmatch(word):
+            raise fault(
+                "bad-secret-reference",
+                "this is not a reference to a Secret",
+                "write the Secret's name and key as name/key, such as hf/token; "
+                "never the value itself",
+            )
+        return word
+
+    return read
