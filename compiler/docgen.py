@@ -35,7 +35,6 @@ _WORDS: list[tuple[Any, str]] = [
     (fields.Seconds, "duration"),
     (fields.Cpu, "cores"),
     (fields.Memory, "size in bytes"),
-    (fields.Shm, "size in bytes, or 0"),
     (fields.Price, "decimal number"),
     (fields.Label, "name"),
     (fields.Subdomain, "object name"),
@@ -163,21 +162,27 @@ def kind(schema: dict[str, Any]) -> str:
         case "integer":
             return f"whole number, {schema.get('minimum', 0)} or more"
         case "array":
-            return f"list of {kind(schema['items'])}"
+            return f"list of {_inner(schema['items'])}"
         case "object":
             return _mapping(schema)
         case _:
             return "date" if schema.get("format") == "date" else "text"
 
 
+def _inner(schema: dict[str, Any]) -> str:
+    words = kind(schema)
+    return f"({words})" if "oneOf" in schema or "enum" in schema else words
+
+
 def _mapping(schema: dict[str, Any]) -> str:
     keyed = cast("dict[str, dict[str, Any]]", schema.get("patternProperties", {}))
     for pattern, value in keyed.items():
-        return f"mapping of {_patterns().get(pattern, 'text')} to {kind(value)}"
+        return f"mapping of {_patterns().get(pattern, 'text')} to {_inner(value)}"
     value = schema.get("additionalProperties")
-    return (
-        f"mapping of text to {kind(cast('Any', value))}" if isinstance(value, dict) else "mapping"
-    )
+    if isinstance(value, dict):
+        # The keys are free, their values are not.
+        return f"mapping of text to {_inner(cast('dict[str, Any]', value))}"
+    return "mapping"
 
 
 def _patterns() -> dict[str, str]:

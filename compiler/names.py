@@ -29,7 +29,7 @@ def job_name_problem(name: str) -> tuple[str, str] | None:
     proposal = proposed_name(name)
     if len(name) > LONGEST_JOB:
         return (
-            f"the name has {len(name)} characters; {LONGEST_JOB} are possible, for the pods' names are longer",
+            f"the name has {len(name)} characters; {LONGEST_JOB} are possible, as pods add theirs",
             f"call the file {proposal}.yaml",
         )
     if not _JOB.fullmatch(name):
@@ -38,9 +38,10 @@ def job_name_problem(name: str) -> tuple[str, str] | None:
             f"call the file {proposal}.yaml",
         )
     if re.search(r"-r[0-9]+$", name):
+        other = re.sub(r"-r([0-9]+)$", r"-v\1", name)
         return (
-            "a name that ends like a run (-r and a number) would be taken for the run of another job",
-            f"call the file {re.sub('-r([0-9]+)$', '-v[0-9]', name).replace('[0-9]', '')}.yaml",
+            "a name that ends like a run (-r and a number) would be taken for another job's run",
+            f"call the file {other}.yaml",
         )
     return None
 
@@ -163,7 +164,8 @@ def _image(value: object) -> ImageName:
         raise fault(
             "bad-image-reference",
             f"{shown(value)} is not an image reference",
-            "write a folder of images/ such as llm-sft, or registry/name:tag@sha256:<64 hex digits>",
+            "write a folder of images/ such as llm-sft, "
+            "or registry/name:tag@sha256:<64 hex digits>",
         )
     return ImageName(word, match["repository"], match["tag"], match["digest"])
 

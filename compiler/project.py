@@ -169,7 +169,10 @@ class Project:
         from compiler.declaration import Declaration
         from compiler.validation import validate
 
-        result.findings += validate(Declaration, node, "a job")[1]
+        # `team: NLP` is one mistake: that there is no such team says it better than its form does.
+        told = {item.place for item in result.findings}
+        shape = validate(Declaration, node, "a job")[1]
+        result.findings += [item for item in shape if item.place not in told]
 
     def _name(self, result: JobResult) -> None:
         problem = job_name_problem(result.job)
