@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, cast
 
 from compiler.model import BUILT_IN, Route
-from compiler.nodes import Mapping, Node, Scalar, Sequence, walk
+from compiler.nodes import Mapping, Node, Scalar, walk
 from compiler.project import RunResult
-
-# Of the effective tree, what is not a value of the run but its place in history.
-_LONGEST = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +62,15 @@ def _leaves(root: Node, prefix: Route, made: RunResult, skip: Route = ()) -> Ite
     for route, node in walk(root):
         if route[:1] and route[0] in skip:
             continue
-        if isinstance(node, Scalar) or (isinstance(node, Mapping | Sequence) and not node):
+        if isinstance(node, Scalar) or not node:
             yield _line((*prefix, *route), node, made)
 
 
 def _line(route: Route, node: Node, made: RunResult) -> Line:
     text = str(node) if isinstance(node, Scalar) else "{}" if isinstance(node, Mapping) else "[]"
-    first, newline, _ = text.partition("\n")
-    shown = first if len(first) <= _LONGEST else first[: _LONGEST - 3] + "..."
-    shown += " ..." if newline else ""
     if node.path == BUILT_IN:
-        return Line(route, shown, None, None, "built in")
-    return Line(route, shown, node.path, node.line, layer(node.path, made))
+        return Line(route, text, None, None, "built in")
+    return Line(route, text, node.path, node.line, layer(node.path, made))
 
 
 def layer(path: str, made: RunResult) -> str:
@@ -92,25 +88,38 @@ def layer(path: str, made: RunResult) -> str:
 
 def _of_base(made: RunResult) -> Iterator[Line]:
     """The leaves of the base's object that reach the run's object unchanged."""
-
-    def walk_base(base: object, built: object, route: Route) -> Iterator[Line]:
-        if isinstance(base, dict) and isinstance(built, dict):
-            for key, value in base.items():  # type: ignore[misc]
-                if key in built:
-                    yield from walk_base(value, built[key], (*route, str(key)))  # type: ignore[misc]
-        elif isinstance(base, list) and isinstance(built, list):
-            for index, item in enumerate(base):  # type: ignore[misc]
-                match = _partner(item, built, index)  # type: ignore[misc]
-                if match is not None:
-                    yield from walk_base(item, match, (*route, index))
-        elif base == built and route[-1:] not in (("kind",), ("apiVersion",), ("name",)):
-            place = made.base.place(route)
-            yield Line(("base", *route), str(base), place.path, place.line, "base")
-
-    yield from walk_base(made.base.object, made.objects[0], ())
+    for route, value in _kept(made.base.object, made.objects[0], ()):
+        place = made.base.place(route)
+        yield Line(("base", *route), _written(value), place.path, place.line, "base")
 
 
-def _partner(item: object, items: list[object], index: int) -> object | None:
-    if isinstance(item, dict) and "name" in item:
-        return next((i for i in items if isinstance(i, dict) and i.get("name") == item["name"]), None)  # type: ignore[misc]
+def _kept(base: Any, built: Any, route: Route) -> Iterator[tuple[Route, Any]]:
+    if isinstance(base, dict) and isinstance(built, dict):
+        pairs = cast("dict[str, Any]", base), cast("dict[str, Any]", built)
+        for key, value in pairs[0].items():
+            if key in pairs[1]:
+                yield from _kept(value, pairs[1][key], (*route, key))
+    elif isinstance(base, list) and isinstance(built, list):
+        for index, item in enumerate(cast("list[Any]", base)):
+            match = _partner(item, cast("list[Any]", built), index)
+            if match is not None:
+                yield from _kept(item, match, (*route, index))
+    elif base == built and route[-1:] not in (("kind",), ("apiVersion",), ("name",)):
+        yield route, base
+
+
+def _written(value: Any) -> str:
+    """A value of an object as YAML has it: `false`, not `False`."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _partner(item: Any, items: list[Any], index: int) -> Any:
+    """The item of the built list that an item of the base's list became; None where it went."""
+    name = _named(item)
+    if name is not None:
+        return next((other for other in items if _named(other) == name), None)
     return items[index] if index < len(items) and items[index] == item else None
+
+
+def _named(item: Any) -> Any:
+    return cast("dict[str, Any]", item).get("name") if isinstance(item, dict) else None

@@ -2,91 +2,115 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from compiler.declaration import Declaration
 from compiler.diagnostics import Finding, Severity
-from compiler.nodes import Node, Scalar, walk
+from compiler.nodes import Mapping, Node, Scalar, walk
 from compiler.project import Project
+from compiler.repository import Repository
 from compiler.rewriting import edited
 from compiler.source import Source, decode
 from compiler.tree import read
+from compiler.validation import validate
 
 PASSES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """The new text, the findings that it answers, and how many errors are left."""
+    """The new content, the findings that it answers, and how many errors are left."""
 
-    text: str
+    content: bytes
     applied: list[Finding]
     left: int
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A content of the file: its text and tree, all findings about it, and those of its shape."""
+
+    source: Source | None
+    root: Node | None
+    findings: list[Finding]
+    shape: Counter[tuple[str, str]]
 
 
 def mend(project: Project, path: Path) -> Mended:
     """The file with every fix that leaves all other values as they were.
 
-    A fix is taken only if, read again, its finding is gone, no new one has come, and every scalar
-    outside the edited places has the letters that it had.
+    A fix is taken only if, read again, its finding is gone, the file has no new mistake of form,
+    and every scalar elsewhere has the letters that it had. What comes to light only now, such as
+    a number that is possible and above a cap, is for a person to mend.
     """
-    shown = project.repository.relative(path)
-    data = project.repository.read_bytes(path)
-    source, _ = decode(shown, data)
-    findings = findings_of(project, path, data)
+    content = project.repository.read_bytes(path)
+    mark = BOM_UTF8 if content.startswith(BOM_UTF8) else b""
+    state = _state(project, path, content)
     applied: list[Finding] = []
     for _ in range(PASSES):
-        if source is None or not any(item.edits for item in findings):
+        for chosen in _choices([item for item in state.findings if item.edits]):
+            if state.source is None:
+                break
+            text, taken = edited(state.source, chosen)
+            after = _state(project, path, mark + text.encode())
+            if taken and _proved(state, after, taken):
+                applied += taken
+                state, content = after, mark + text.encode()
+                break
+        else:
             break
-        text, taken = edited(source, findings)
-        again, _ = decode(shown, text.encode())
-        after = findings_of(project, path, text.encode())
-        if again is None or not taken or not _proved(source, again, taken, findings, after):
-            break
-        applied += taken
-        source, findings = again, after
-    errors = [item for item in findings if item.severity is Severity.ERROR]
-    return Mended(source.text if source is not None else "", applied, len(errors))
+    errors = [item for item in state.findings if item.severity is Severity.ERROR]
+    return Mended(content, applied, len(errors))
 
 
-def findings_of(project: Project, path: Path, data: bytes) -> list[Finding]:
-    """The findings at places of this file, were its content `data`."""
+def _choices(findings: list[Finding]) -> Iterator[list[Finding]]:
+    """All at once, then, as one that is not proved may stand in the way, each alone."""
+    yield findings
+    if len(findings) > 1:
+        yield from ([item] for item in findings)
+
+
+def _state(project: Project, path: Path, data: bytes) -> _State:
+    """The file as if its content were `data`."""
     shown = project.repository.relative(path)
+    source, _ = decode(shown, data)
+    root: Node | None = read(source)[0] if source is not None else None
     if path.is_relative_to(project.repository.root / "jobs"):
         found = project.judge(path, data).findings
+        shape = validate(Declaration, root, "a job")[1] if isinstance(root, Mapping) else []
     else:
-        found = project.policy.findings if data == project.repository.read_bytes(path) else []
-    return [item for item in found if item.place.path == shown]
+        repository = Repository(project.repository.root)
+        repository.surroundings = {**project.repository.surroundings, shown: data}
+        found = shape = repository.policy().findings
+    here = [item for item in found if item.place.path == shown]
+    return _State(source, root, here, Counter((item.rule, item.message) for item in shape))
 
 
-def _proved(
-    before: Source, after: Source, taken: list[Finding], were: list[Finding], are: list[Finding]
-) -> bool:
-    if {(f.rule, f.message) for f in are} - {(f.rule, f.message) for f in were}:
+def _proved(before: _State, after: _State, taken: list[Finding]) -> bool:
+    if before.root is None or after.root is None or after.shape - before.shape:
         return False
-    if any((f.rule, f.message) in {(g.rule, g.message) for g in are} for f in taken):
+    answered = Counter((item.rule, item.message) for item in taken)
+    were = Counter((item.rule, item.message) for item in before.findings)
+    are = Counter((item.rule, item.message) for item in after.findings)
+    if any(are[key] > were[key] - count for key, count in answered.items()):
         return False
-    touched = {f.place.order for f in taken}
-    return _letters(before, touched) == _letters(after, set(), skip=_routes(before, touched))
+    places = {edit.place.order for item in taken for edit in item.edits}
+    mended = [route for route, node in walk(before.root) if node.place.order in places]
+    if len(mended) != len(places):
+        # A value that aliases repeat is more than one: the others were not wrong.
+        return False
+    return _others(before.root, mended) == _others(after.root, mended)
 
 
-def _letters(
-    source: Source, touched: set[tuple[str, int, int]], skip: set[object] | None = None
-) -> dict[object, str]:
-    root: Node | None = read(source)[0]
-    if root is None:
-        return {}
+def _others(root: Node, mended: list[tuple[str | int, ...]]) -> dict[object, str]:
+    """The scalars that no fix is about, with their letters."""
+    skip = set(mended)
     return {
-        route: str(node)
+        route: str(node) if isinstance(node, Scalar) else type(node).__name__
         for route, node in walk(root)
-        if isinstance(node, Scalar) and node.place.order not in touched and not _under(route, skip)
+        if not any(route[:length] in skip for length in range(len(route) + 1))
     }
-
-
-def _routes(source: Source, touched: set[tuple[str, int, int]]) -> set[object]:
-    root: Node | None = read(source)[0]
-    return {route for route, node in walk(root) if node.place.order in touched} if root is not None else set()
-
-
-def _under(route: tuple[str | int, ...], skip: set[object] | None) -> bool:
-    return bool(skip) and any(route[:length] in skip for length in range(len(route) + 1))  # type: ignore[operator]

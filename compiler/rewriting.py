@@ -1,15 +1,12 @@
-"""Changes to authored files: applied to the text, proved on the tree, comments kept."""
+"""Edits that findings carry, applied to the text of their file."""
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable
 
 from compiler.diagnostics import Edit, Finding
-from compiler.nodes import Node, Scalar, walk
-from compiler.source import Source, decode
-from compiler.tree import read
+from compiler.source import Source
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -37,7 +34,10 @@ def edited(source: Source, findings: Iterable[Finding]) -> tuple[str, list[Findi
 
 def _span(edit: Edit, starts: list[int]) -> tuple[int, int, str]:
     place = edit.place
-    assert place.line and place.column and place.end_line and place.end_column
+    assert place.line
+    assert place.column
+    assert place.end_line
+    assert place.end_column
     start = starts[place.line - 1] + place.column - 1
     end = starts[place.end_line - 1] + place.end_column - 1
     return start, end, edit.text
@@ -45,51 +45,3 @@ def _span(edit: Edit, starts: list[int]) -> tuple[int, int, str]:
 
 def _line_starts(text: str) -> list[int]:
     return [0, *(match.end() for match in _LINE_END.finditer(text))]
-
-
-def formatted(source: Source) -> str | None:
-    """The file in the house's layout, or None where that could change what it says.
-
-    Two spaces a level, lists indented under their key, LF, one final newline; quotes, comments,
-    blank lines and order stay as they are. The outcome is read again: unless every scalar has the
-    same letters and kind of style as before, the file is left alone.
-    """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    before, findings = read(source)
-    if before is None or findings:
-        return None
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 1_000_000
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    out = io.StringIO()
-    try:
-        yaml.dump(yaml.load(source.text.replace("\r\n", "\n").replace("\r", "\n")), out)
-    except (YAMLError, ValueError, TypeError, AttributeError):
-        return None
-    text = "\n".join(line.rstrip() if _trims(line) else line for line in out.getvalue().split("\n"))
-    text = text.rstrip("\n") + "\n"
-    if source.text.startswith("---") and not text.startswith("---"):
-        text = "---\n" + text
-    again, problems = decode(source.path, text.encode())
-    if again is None or problems:
-        return None
-    after, problems = read(again)
-    if after is None or problems or _meaning(after) != _meaning(before):
-        return None
-    return text
-
-
-def _trims(line: str) -> bool:
-    """Whether trailing space may go: within a block of text it might be part of the text, which
-    the comparison with the tree before would show."""
-    return line.strip() == "" or line.lstrip().startswith("#")
-
-
-def _meaning(root: Node) -> list[tuple[object, str, str]]:
-    return [
-        (route, type(node).__name__, f"{'plain' if node.plain else 'text'} {node}" if isinstance(node, Scalar) else str(len(node)))
-        for route, node in walk(root)
-    ]

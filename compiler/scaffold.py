@@ -56,7 +56,9 @@ def _team(wish: Wish, policy: Policy) -> Document[Team]:
     if wish.team is None:
         if len(policy.teams) == 1:
             return next(iter(policy.teams.values()))
-        raise CompilerError("which team?", "add --team with one of: " + ", ".join(sorted(policy.teams)))
+        raise CompilerError(
+            "which team?", "add --team with one of: " + ", ".join(sorted(policy.teams))
+        )
     if wish.team not in policy.teams:
         raise CompilerError(f"there is no team `{wish.team}`", choose(wish.team, policy.teams))
     return policy.teams[wish.team]
@@ -65,7 +67,9 @@ def _team(wish: Wish, policy: Policy) -> Document[Team]:
 def _cluster(team: Document[Team], policy: Policy) -> Document[Cluster]:
     name = team.value.default_cluster or team.value.clusters[0]
     if name not in policy.clusters:
-        raise CompilerError(f"the cluster {name} of the team {team.name} cannot be read", "run `check`")
+        raise CompilerError(
+            f"the cluster {name} of the team {team.name} cannot be read", "run `check`"
+        )
     return policy.clusters[name]
 
 
@@ -81,7 +85,9 @@ def _first_accelerator(cluster: Document[Cluster]) -> str | None:
     return None if name is None else f"{name}:{catalogue[name].per_node}"
 
 
-def _queue(team: Document[Team], cluster: Document[Cluster], accelerators: str | None) -> str | None:
+def _queue(
+    team: Document[Team], cluster: Document[Cluster], accelerators: str | None
+) -> str | None:
     wanted = (accelerators or "").partition(":")[0]
     for name, queue in (cluster.value.queues or {}).items():
         if team.value.queues is not None and name not in team.value.queues:

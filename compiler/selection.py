@@ -26,7 +26,9 @@ def select(repository: Repository, word: str) -> Path:
         found = [file for file in found if _team(repository, file) == team]
     if not found:
         names = [file.stem for file in files]
-        raise CompilerError(f"there is no job `{word}`", choose(name, names, "add a file under jobs/"))
+        raise CompilerError(
+            f"there is no job `{word}`", choose(name, names, "add a file under jobs/")
+        )
     if len(found) > 1:
         shown = ", ".join(repository.relative(file) for file in found)
         raise CompilerError(f"`{word}` is more than one job: {shown}", "name the team, or the file")
@@ -47,22 +49,42 @@ def _team(repository: Repository, file: Path) -> str:
 
 
 def authored(repository: Repository, words: list[str]) -> list[Path]:
-    """The declarations and policy files under the named files and folders, or all of them."""
+    """The declarations and policy files under the named files and folders, or all of them.
+
+    A link that leads out of the repository is left out: it is not ours to write.
+    """
     files = list(repository.job_files()[0])
     for folder in ("policy/clusters", "policy/teams", "policy/waivers", "policy/stops", "policy"):
         where = repository.root / folder
         if where.is_dir():
             files += [p for p in sorted(where.iterdir()) if p.suffix in SUFFIXES and p.is_file()]
     files += sorted((repository.root / "images").glob("*/image.yaml"))
+    files = [file for file in files if repository.contains(file)]
     if not words:
         return files
     wanted: list[Path] = []
     for word in words:
-        path = next((p for p in (Path.cwd() / word, repository.root / word) if p.exists()), None)
-        if path is None:
-            raise CompilerError(f"there is no file or folder {word}")
+        path = existing(repository, word)
         inside = [file for file in files if file.resolve().is_relative_to(path.resolve())]
         if not inside:
             raise CompilerError(f"{word} is no declaration and no policy file")
         wanted += inside
     return list(dict.fromkeys(wanted))
+
+
+def existing(repository: Repository, word: str) -> Path:
+    """The file or folder that a person names, from here or from the repository's root.
+
+    Raises CompilerError where there is none, or where it is outside the repository.
+    """
+    for base in (Path.cwd(), repository.root):
+        path = base / word
+        try:
+            found = path.exists()
+        except (OSError, ValueError):  # a name that no file can have
+            found = False
+        if found:
+            if not repository.contains(path):
+                raise CompilerError(f"{word} is outside the repository")
+            return path
+    raise CompilerError(f"there is no file or folder {word}")

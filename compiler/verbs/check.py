@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,23 +13,18 @@ HELP = "check all declarations and policy files, or those under PATH"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="report only on these files or folders")
+    """The files and folders to report on."""
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="report only on these files or folders"
+    )
 
 
 def run(options: argparse.Namespace, repository: Repository) -> int:
+    """Print what is wrong; 1 with errors, under `--strict` with warnings too, else 0."""
     from compiler.check import check_again
-    from compiler.diagnostics import CompilerError
     from compiler.printing import print_checked
+    from compiler.selection import existing
 
-    paths: list[Path] | None = None
-    if options.paths:
-        paths = []
-        for word in options.paths:
-            path = next((p for p in (Path.cwd() / word, repository.root / word) if p.exists()), None)
-            if path is None:
-                raise CompilerError(f"there is no file or folder {word}")
-            if not path.resolve().is_relative_to(repository.root.resolve()):
-                raise CompilerError(f"{word} is outside the repository")
-            paths.append(path)
+    paths = [existing(repository, word) for word in options.paths] or None
     checked = check_again(repository, options.at, options.cluster, paths)
     return print_checked(checked, options, repository)

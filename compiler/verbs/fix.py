@@ -13,26 +13,28 @@ HELP = "mend what can be mended in just one way; the job stays the same"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    """The files, and whether to write them."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files or folders; default: all")
     parser.add_argument("--dry-run", action="store_true", help="say what would be written")
 
 
 def run(options: argparse.Namespace, repository: Repository) -> int:
+    """Mend the files; 1 where errors are left."""
     from compiler.mending import mend
     from compiler.project import Project
+    from compiler.replacement import replace_file
     from compiler.selection import authored
-    from compiler.writer import replace_file
 
     project = Project(repository, at=options.at, cluster=options.cluster)
     left = 0
     for path in authored(repository, options.paths):
         mended = mend(project, path)
         for item in mended.applied:
-            place = item.place
             verb = "would write" if options.dry_run else "wrote"
-            print(f"{place.path}:{place.line}:{place.column}: {verb} {item.edits[0].text} ({item.rule})")
+            where = f"{item.place.path}:{item.place.line}:{item.place.column}"
+            print(f"{where}: {verb} {item.edits[0].text} ({item.rule})")
         if mended.applied and not options.dry_run:
-            replace_file(path, mended.text.encode())
+            replace_file(path, mended.content)
         left += mended.left
     if left:
         print(f"{left} {'finding is' if left == 1 else 'findings are'} left for you: run `check`")

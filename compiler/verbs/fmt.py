@@ -14,15 +14,20 @@ HELP = "lay out declarations and policy files; comments, quotes and order stay"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    """The files, and whether to write them."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files or folders; default: all")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file would change")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a file would change"
+    )
 
 
 def run(options: argparse.Namespace, repository: Repository) -> int:
-    from compiler.rewriting import formatted
+    """Lay the files out; with `--check` 1 where one would change."""
+    from compiler.formatting import formatted
+    from compiler.replacement import replace_file
     from compiler.selection import authored
     from compiler.source import decode
-    from compiler.writer import replace_file
+    from compiler.tree import read
 
     changed = 0
     for path in authored(repository, options.paths):
@@ -30,7 +35,10 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
         source, _ = decode(shown, repository.read_bytes(path))
         text = formatted(source) if source is not None else None
         if text is None:
-            print(f"{shown}: left as it is (run `check` to see why)", file=sys.stderr)
+            why = "a comment or a text would change"
+            if source is None or read(source)[1]:
+                why = "run `check` to see what is wrong with it"
+            print(f"{shown}: left as it is; {why}", file=sys.stderr)
             continue
         if text.encode() == path.read_bytes():
             continue

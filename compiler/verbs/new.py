@@ -13,6 +13,7 @@ HELP = "write a declaration to begin with, jobs/<team>/<job>.yaml"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    """The job, and what is known about it."""
     parser.add_argument("job", metavar="JOB", help="NAME or TEAM/NAME")
     parser.add_argument("--team", metavar="TEAM", help="the team that owns the job")
     parser.add_argument("--image", metavar="IMAGE", help="a folder of images/, or a full reference")
@@ -22,11 +23,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, repository: Repository) -> int:
+    """Write the file; 1 where it has errors. Raises CompilerError where it cannot be."""
     from compiler.diagnostics import CompilerError
-    from compiler.project import Project
     from compiler.printing import print_findings
+    from compiler.project import Project
+    from compiler.replacement import replace_file
     from compiler.scaffold import Wish, scaffold
-    from compiler.writer import replace_file
 
     team, slash, name = options.job.rpartition("/")
     if slash and options.team not in (None, team):
@@ -37,7 +39,11 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     wish = Wish(name, team or options.team, options.image, options.accelerators, options.num_nodes)
     shown, text = scaffold(wish, project.policy)
     path = repository.root / shown
-    taken = [file for file in repository.job_files()[0] if file.stem == name and file.parent == path.parent]
+    taken = [
+        file
+        for file in repository.job_files()[0]
+        if file.stem == name and file.parent == path.parent
+    ]
     if path.exists() or taken:
         raise CompilerError(f"{shown} is there already")
     result = project.judge(path, text.encode())

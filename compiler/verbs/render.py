@@ -15,15 +15,17 @@ HELP = "print the Kubernetes objects of a job's run"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    """The job and the number of its run."""
     parser.add_argument("job", metavar="JOB", help="NAME, TEAM/NAME or a file")
     parser.add_argument("--number", type=int, default=1, metavar="N", help="the run's number")
 
 
 def run(options: argparse.Namespace, repository: Repository) -> int:
+    """Print the objects; 1 where errors stand against the job."""
     from compiler import yamlout
     from compiler.diagnostics import CompilerError, Severity
-    from compiler.project import Project
     from compiler.printing import print_findings
+    from compiler.project import Project
     from compiler.selection import select
 
     if options.number < 1:
