@@ -7,7 +7,7 @@ and n look ahead at h to m and win over them. docs/lifecycle.md tells the same i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from compiler.runs.entries import Entry, Ledger, Outcome, Reason
@@ -52,7 +52,7 @@ class Decision:
 
     `number` is the run that starts or is held, or that the decision is about. `start_from` is the
     number whose checkpoints the new run goes on with, None for from zero. `change` says what would
-    change the decision.
+    change the decision. `then` is the row of h to m that rows e and g went on with.
     """
 
     row: str
@@ -67,6 +67,7 @@ class Decision:
     image_of: int | None = None
     base_of: int | None = None
     notes: tuple[str, ...] = ()
+    then: str = ""
 
     @property
     def starts(self) -> bool:
@@ -127,8 +128,6 @@ def _blocked(why: str, active: Entry | None, held: Entry | None) -> Decision:
 
 
 def _noted(decision: Decision, note: str) -> Decision:
-    from dataclasses import replace
-
     return replace(decision, notes=(*decision.notes, note))
 
 
@@ -241,7 +240,7 @@ def _replaces(
     ends.append(End(active.number, "superseded", "incomplete" if active.guarded else "unknown"))
     if held is not None:
         return _start(following, held.number, ends, "e")
-    return _start(following, number, ends, "g" if not following.starts else following.row)
+    return _start(following, number, ends, "g")
 
 
 def _start(following: _Next, number: int, ends: list[End], row: str) -> Decision:
@@ -255,6 +254,7 @@ def _start(following: _Next, number: int, ends: list[End], row: str) -> Decision
             about,
             ends=tuple(ends),
             notes=following.notes,
+            then=following.row,
         )
     return Decision(
         row,
@@ -268,6 +268,7 @@ def _start(following: _Next, number: int, ends: list[End], row: str) -> Decision
         following.image_of,
         following.base_of,
         following.notes,
+        following.row,
     )
 
 
