@@ -149,7 +149,9 @@ def _bound(made: Container, run: Run, name: str, bounds: Bounds | None, route: R
 def _take(found: list[Container], route: Route, node: Mapping, init: bool) -> None:
     """Put a container of `pod:` among the others, over the one of the same name if there is one."""
     name = str(node.get("name", ""))
-    made = next((c for c in found if c.name == name and c.init == init), None)
+    # An init container that is restarted is a sidecar: it runs beside the others.
+    init = init and str(node.get("restartPolicy", "")) != "Always"
+    made = next((c for c in found if c.name == name), None)
     if made is None:
         made = Container(name, init, route)
         found.append(made)

@@ -65,15 +65,20 @@ def free(node: Node, resource: str) -> Fraction:
     return whole.value - (reserved.value if reserved is not None else 0)
 
 
+def with_host(repository: str) -> str:
+    """A repository with its host; one that names none is on Docker Hub, for every runtime."""
+    host, slash, _ = repository.partition("/")
+    if slash and ("." in host or ":" in host or host == "localhost"):
+        return repository
+    return f"docker.io/{repository}" if slash else f"docker.io/library/{repository}"
+
+
 def registry_of(image: RunImage, site: Site) -> tuple[str, str | None] | None:
     """The catalogue's registry that an image comes from, with its pull secret; None if none."""
     registries = site.cluster.value.registries or {}
+    repository = with_host(image.registry)
     best = max(
-        (
-            name
-            for name in registries
-            if image.registry == name or image.registry.startswith(name.rstrip("/") + "/")
-        ),
+        (name for name in registries if f"{repository}/".startswith(name.rstrip("/") + "/")),
         key=len,
         default=None,
     )

@@ -51,10 +51,9 @@ from collections.abc import Iterator
 
 from compiler.containers import containers, passed
 from compiler.diagnostics import Severity
-from compiler.lowering import registry_of
 from compiler.model import Run
 from compiler.rules import Report, Rule
-from compiler.site import Site
+from compiler.site import Site, registry_of
 
 RULE = Rule(
     code="NET620",

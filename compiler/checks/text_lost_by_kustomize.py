@@ -66,7 +66,7 @@ def check(run: Run, site: Site, objects: Sequence[Any]) -> Iterator[Report]:
             found = LOST_BY_KUSTOMIZE.search(text)
             assert found is not None
             before = text[: found.start()]
-            line, column = before.count("\\n") + 1, len(before) - before.rfind("\\n")
+            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
             lost.discard(text)
             yield Report(
                 (),

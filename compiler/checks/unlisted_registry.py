@@ -38,10 +38,9 @@ from collections.abc import Iterator
 
 from compiler.containers import images
 from compiler.diagnostics import Severity
-from compiler.lowering import registry_of
 from compiler.model import Run
 from compiler.rules import Report, Rule
-from compiler.site import Site
+from compiler.site import Site, registry_of
 
 RULE = Rule(
     code="SEC921",

@@ -59,6 +59,19 @@ REPORTED = {
         "a pod asks for 1878Gi in 2 containers",
         "ask for less",
     ),
+    "a sidecar of pod:, an init container that is restarted": (
+        job(
+            "memory: 1876Gi\n"
+            "pod:\n  spec:\n    initContainers:\n"
+            "      - name: helper\n        restartPolicy: Always\n"
+            f"        image: registry.example.com/mirror/helper@sha256:{'0' * 64}\n"
+            "        resources: {requests: {memory: 2Gi}, limits: {memory: 2Gi}}"
+        ),
+        "node-too-small",
+        "14:40",
+        "a pod asks for 1878Gi in 2 containers",
+        "ask for less",
+    ),
     "an init container larger than a node": (
         job(
             "init:\n  - name: stage\n    image: data-tools\n    command: [copy]\n    memory: 2000Gi"

@@ -1,0 +1,235 @@
+"""Rules about names, about several files together, and about policy itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from declarations import TODAY, checked, findings, job, of, only, policy, repository, spot
+
+from compiler.backends.pytorchjob import emit
+from compiler.names import LONGEST_JOB
+from compiler.project import Project
+from compiler.repository import Repository
+
+WEST = "policy/clusters/west.yaml"
+NLP = "policy/teams/nlp.yaml"
+SPEECH = "policy/teams/speech.yaml"
+RULES = "policy/rules.yaml"
+OWN = job(team=None)
+
+
+def test_a_job_in_two_files_is_told_at_the_second() -> None:
+    found = findings(job(), {"jobs/nlp/example.yaml": OWN})
+    item = only("job-in-two-files", found)
+    assert spot(item) == "jobs/nlp/example.yaml:1:1"
+    assert item.message == "the job example of nlp is declared in jobs/example.yaml already"
+    assert [related.place.path for related in item.related] == ["jobs/example.yaml"]
+
+
+def test_two_endings_are_two_files_of_one_job() -> None:
+    item = only("job-in-two-files", findings(job(), {"jobs/example.yml": job()}))
+    assert spot(item) == "jobs/example.yml:1:1"
+
+
+def test_one_name_in_two_teams_is_two_jobs() -> None:
+    other = job(team=None, image="vit", command="[torchrun, vit.py]", checkpoint=None)
+    found = findings(job(), {"jobs/vision/example.yaml": other})
+    assert of("job-in-two-files", found) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("jobs/Example.yaml", job()),
+        ("jobs/nlp/Example.yaml", OWN),
+        ("jobs/ｅxample.yaml", job()),
+    ],
+)
+def test_names_that_differ_only_in_case_or_form_are_told(path: str, text: str) -> None:
+    (item,) = of("names-alike", findings(job(), {path: text}))
+    assert {item.place.path, item.related[0].place.path} == {path, "jobs/example.yaml"}
+
+
+def test_folders_that_differ_only_in_case_are_told_once() -> None:
+    files = {"jobs/nlp/one.yaml": OWN, "jobs/NLP/two.yaml": OWN, "jobs/NLP/three.yaml": OWN}
+    (item,) = of("names-alike", findings(job(), files))
+    assert "jobs/NLP and jobs/nlp" in item.message or "jobs/nlp and jobs/NLP" in item.message
+
+
+def test_policy_files_that_differ_only_in_case_are_told() -> None:
+    text = policy(SPEECH, ("p-speech", "p-loud"))[SPEECH]
+    (item,) = of("names-alike", findings(job(), {"policy/teams/Speech.yaml": text}))
+    assert {item.place.path, item.related[0].place.path} == {"policy/teams/Speech.yaml", SPEECH}
+
+
+@pytest.mark.parametrize(("name", "nodes"), [("a" * 55, 2), ("a" * 54, 12), ("a" * 41, 1)])
+def test_a_name_that_overflows_with_its_pods_is_one_finding(name: str, nodes: int) -> None:
+    text = job(f"num_nodes: {nodes}", accelerators="H100:4" if nodes > 8 else "H100:8")
+    found = [f for f in findings(text, name=name) if f.place.line == 1]
+    item = only("name-too-long-for-pods", found)
+    assert spot(item) == f"jobs/{name}.yaml:1:1"
+    assert f"has {len(name)} characters; {LONGEST_JOB} are possible" in item.message
+    assert item.help == f"call the file {'a' * LONGEST_JOB}.yaml"
+
+
+def test_a_proposed_name_ends_at_a_whole_word() -> None:
+    name = "supervised-fine-tuning-of-the-support-dialogues"
+    item = only("name-too-long-for-pods", findings(job(), name=name))
+    assert item.help == "call the file supervised-fine-tuning-of-the-support.yaml"
+
+
+def test_the_longest_name_leaves_room_for_the_last_worker_of_a_late_run(tmp_path: Path) -> None:
+    name = "a" * LONGEST_JOB
+    root = repository(tmp_path, {f"jobs/{name}.yaml": job("num_nodes: 8")})
+    project = Project(Repository(root), at=TODAY, number=9999)
+    (result,) = project.results()
+    assert result.findings == []
+    made = result.runs[0]
+    objects = emit(made.run, made.site)
+    # training-operator pkg/controller.v1/common/util.go: a pod's name, and its Service's.
+    last = f"{objects[0]['metadata']['name']}-worker-9999"
+    assert len(last) <= 63
+
+
+def test_an_expired_declaration_is_noticed_from_the_day_after() -> None:
+    item = only("expired-declaration", findings(job("expires: 2026-02-28")))
+    assert (spot(item), item.severity) == ("jobs/example.yaml:7:10", "notice")
+    assert "expired on 2026-02-28" in item.message
+    assert findings(job("expires: 2026-03-01")) == []
+
+
+POLICY = {
+    "a cluster of a team": (
+        policy(NLP, ("clusters: [west]", "clusters: [west, wset]\ndefault_cluster: west")),
+        NLP,
+        "there is no cluster called `wset`",
+        "write `west`",
+    ),
+    "a default cluster": (
+        policy(SPEECH, ("default_cluster: east", "default_cluster: easd")),
+        SPEECH,
+        "there is no cluster of the team called `easd`",
+        "write `east`",
+    ),
+    "a cluster of a quota": (
+        policy(NLP, ("quota:\n  west:", "quota:\n  wset:")),
+        NLP,
+        "there is no cluster of the team called `wset`",
+        "write `west`",
+    ),
+    "an accelerator of a quota": (
+        policy(NLP, ("    H100: {g", "    H10: {g")),
+        NLP,
+        "there is no accelerator of west called `H10`",
+        "write `H100`",
+    ),
+    "a queue of a team": (
+        policy(NLP, ("[research, interactive, data]", "[research, interactiv, data]")),
+        NLP,
+        "there is no queue of the team's clusters called `interactiv`",
+        "write `interactive`",
+    ),
+    "a claim of a team": (
+        policy(SPEECH, ("claims: [datasets, ", "claims: [dataset, ")),
+        SPEECH,
+        "there is no claim of the team's clusters called `dataset`",
+        "write `datasets`",
+    ),
+    "a priority of a team": (
+        policy(
+            "policy/teams/vision.yaml", ("priorities: [low, normal]", "priorities: [low, norml]")
+        ),
+        "policy/teams/vision.yaml",
+        "there is no priority of the team's clusters called `norml`",
+        "write `normal`",
+    ),
+    "an accelerator of a queue": (
+        policy(WEST, ("accelerators: [H100, A100-80GB]", "accelerators: [H100, A100-40GB]")),
+        WEST,
+        "there is no accelerator of the cluster called `A100-40GB`",
+        "write `A100-80GB`",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", POLICY)
+def test_a_name_in_policy_that_stands_for_nothing(case: str) -> None:
+    files, path, message, remedy = POLICY[case]
+    (item,) = of("unknown-name-in-policy", findings(job(), files))
+    assert item.place.path == path
+    # The place is that of the name: what it stands for in the file is what the message says.
+    line = files[path].splitlines()[(item.place.line or 0) - 1]
+    name = item.message.rpartition(" ")[2].strip("`")
+    assert line[(item.place.column or 0) - 1 :].startswith(name)
+    assert item.message == message
+    assert item.help == remedy
+
+
+def waiver(rule: str) -> dict[str, str]:
+    text = f"rule: {rule}\njobs: [nlp/*]\nreason: measured\napprover: kim-nlp\nuntil: 2126-01-31\n"
+    return {"policy/waivers/measured.yaml": text}
+
+
+def test_a_waiver_of_a_rule_that_does_not_exist() -> None:
+    item = only("unknown-name-in-policy", findings(job(), waiver("part-of-node")))
+    assert spot(item) == "policy/waivers/measured.yaml:1:7"
+    assert item.help == "write `part-of-a-node`"
+
+
+def test_a_waiver_of_a_rule_that_is_always_an_error() -> None:
+    item = only("ineffective-weight", findings(job(), waiver("unknown-queue")))
+    assert spot(item) == "policy/waivers/measured.yaml:1:7"
+    assert findings(job(), waiver("part-of-a-node")) == []
+
+
+@pytest.mark.parametrize(
+    ("severity", "rule"),
+    [
+        ("{part-of-node: notice}", "unknown-name-in-policy"),
+        ("{unknown-queue: warning}", "ineffective-weight"),
+        ("{OPS813: 'off'}", "ineffective-weight"),
+        ("{unknown-queue: error}", None),
+        ("{part-of-a-node: error}", None),
+        ("{RES416: 'off'}", None),
+    ],
+)
+def test_weights_of_rules(severity: str, rule: str | None) -> None:
+    found = findings(job(), {RULES: f"severity: {severity}\n"})
+    if rule is None:
+        assert found == []
+    else:
+        assert only(rule, found).place.path == RULES
+        assert found[0].place.line == 1
+
+
+@pytest.mark.parametrize("name", ["base", "platform", "sync", "ended"])
+def test_a_team_cannot_have_the_name_of_a_folder_of_the_compiler(name: str) -> None:
+    text = policy(SPEECH, ("p-speech", f"p-{name}"))[SPEECH]
+    item = only("reserved-name", findings(job(), {f"policy/teams/{name}.yaml": text}))
+    assert spot(item) == f"policy/teams/{name}.yaml:1:1"
+
+
+def test_a_cluster_cannot_be_called_ledger() -> None:
+    text = policy(WEST)[WEST]
+    item = only("reserved-name", findings(job(), {"policy/clusters/ledger.yaml": text}))
+    assert spot(item) == "policy/clusters/ledger.yaml:1:1"
+
+
+def test_two_teams_share_a_namespace_only_on_different_clusters() -> None:
+    files = policy(SPEECH, ("namespace: p-speech", "namespace: p-nlp"))
+    item = only("shared-namespace", findings(job(), files))
+    assert spot(item) == f"{SPEECH}:3:12"
+    assert item.message == "on west the namespace p-nlp is that of the team nlp already"
+    apart = policy(
+        SPEECH,
+        ("namespace: p-speech", "namespace: p-nlp"),
+        ("clusters: [west, east]", "clusters: [east]"),
+        ("  west:\n    A100-80GB: {guaranteed: 16}\n", ""),
+    )
+    assert findings(job(), apart) == []
+
+
+def test_the_example_repository_is_clean(tmp_path: Path) -> None:
+    found = checked(repository(tmp_path, jobs=True))
+    assert [f"{spot(item)} {item.rule}" for item in found] == []
