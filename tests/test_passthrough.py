@@ -449,7 +449,7 @@ def test_a_problem_in_the_defaults_of_a_team_stands_there(project: Project) -> N
     lines = text.count("\n")
     team.write_text(f"{text}  pod: {{spec: {{hostname: 5, prioriti: 5}}}}\n", "utf-8")
     try:
-        found = findings(Project(project.repository), "")
+        found = findings(Project(Repository(project.repository.root)), "")
     finally:
         team.write_text(text, "utf-8")
     assert [f.rule for f in found] == ["bad-pod-field"]
