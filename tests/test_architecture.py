@@ -54,16 +54,64 @@ READS = {
 }
 HEAVY = {"pydantic", "yaml", "ruamel", "jsonschema", "multiprocessing", "concurrent"}
 READ_CALLS = frozenset(
-    "open read_bytes read_text iterdir glob rglob is_file is_dir exists is_symlink stat lstat "
-    "resolve readlink cwd scandir listdir".split()
+    {
+        "open",
+        "read_bytes",
+        "read_text",
+        "iterdir",
+        "glob",
+        "rglob",
+        "is_file",
+        "is_dir",
+        "exists",
+        "is_symlink",
+        "stat",
+        "lstat",
+        "resolve",
+        "readlink",
+        "cwd",
+        "scandir",
+        "listdir",
+    }
 )
 WRITE_CALLS = frozenset(
-    "write_bytes write_text mkdir makedirs unlink rmdir rename touch symlink_to hardlink_to chmod "
-    "mkstemp mkdtemp TemporaryDirectory NamedTemporaryFile rmtree copytree copyfile fsync".split()
+    {
+        "write_bytes",
+        "write_text",
+        "mkdir",
+        "makedirs",
+        "unlink",
+        "rmdir",
+        "rename",
+        "touch",
+        "symlink_to",
+        "hardlink_to",
+        "chmod",
+        "mkstemp",
+        "mkdtemp",
+        "TemporaryDirectory",
+        "NamedTemporaryFile",
+        "rmtree",
+        "copytree",
+        "copyfile",
+        "fsync",
+    }
 )
 PROGRAM_MODULES = frozenset({"subprocess", "multiprocessing", "pty"})
 NETWORK = frozenset(
-    "socket ssl http urllib.request ftplib smtplib requests httpx urllib3 aiohttp kubernetes".split()
+    {
+        "socket",
+        "ssl",
+        "http",
+        "urllib.request",
+        "ftplib",
+        "smtplib",
+        "requests",
+        "httpx",
+        "urllib3",
+        "aiohttp",
+        "kubernetes",
+    }
 )
 
 

@@ -28,7 +28,8 @@ from compiler.repository import Repository
 ROOT = Path(__file__).resolve().parents[1]
 STORIES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 DOCUMENTS = [*STORIES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
-FENCE = re.compile(r"^(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=fence)$", re.M | re.S)
+_FENCE = r"^(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=fence)$"
+FENCE = re.compile(_FENCE, re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ((?:jobs|policy|images|base|configs|compiler|tests)/\S+)\n")
 PROGRAMS = (["runwright"], ["python", "-m", "compiler"])
 # So long is the output of a command that is shown from its beginning only.
@@ -108,7 +109,7 @@ def said(root: Path, words: list[str]) -> str:
 
 def commands(text: str) -> list[tuple[str, str]]:
     """The commands of a console block, each with the output that is shown."""
-    parts = re.split(r"^\$ (.*)\n", text, flags=re.M)
+    parts = re.split(r"^\$ (.*)\n", text, flags=re.MULTILINE)
     assert parts[0] == "", "output without a command"
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
@@ -121,15 +122,24 @@ def ours(command: str) -> list[str] | None:
 
 def told(shown: str, printed: str) -> bool:
     """Whether the shown output is the printed one, with `...` for any lines."""
-    parts = re.split(r"^\.\.\.\n", shown, flags=re.M)
-    pattern = "(?:.*\n)*".join(re.escape(part) for part in parts)
-    return re.fullmatch(pattern, printed) is not None
+    first, *others = re.split(r"^\.\.\.\n", shown, flags=re.MULTILINE)
+    if not others:
+        return first == printed
+    if not printed.startswith(first):
+        return False
+    at = len(first)
+    for part in others[:-1]:
+        found = f"\n{printed}".find(f"\n{part}", at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(printed) - len(others[-1]) >= at and f"\n{printed}".endswith(f"\n{others[-1]}")
 
 
 def shortened(shown: str, printed: str) -> str:
     """What to show of an output: as much of its beginning as before, or all of a short one."""
     lines = printed.splitlines(keepends=True)
-    if re.search(r"^\.\.\.\n", shown, flags=re.M):
+    if re.search(r"^\.\.\.\n", shown, flags=re.MULTILINE):
         head = shown.partition("...\n")[0].count("\n")
         tail = shown.rpartition("...\n")[2].count("\n")
     elif len(lines) <= LONGEST:
@@ -192,7 +202,7 @@ def test_the_readme_shows_the_job_of_the_repository() -> None:
     """The annotated declaration is jobs/llm-sft.yaml: the same but for its comments."""
     block = next(b for b in blocks((ROOT / "README.md").read_text("utf-8")) if b.file)
     assert block.file == "jobs/llm-sft.yaml"
-    comment = re.compile(r"^#.*\n|\s+#.*$", re.M)
+    comment = re.compile(r"^#.*\n|\s+#.*$", re.MULTILINE)
     real = (ROOT / block.file).read_text("utf-8")
     assert comment.sub("", block.text).split() == comment.sub("", real).split()
 
@@ -232,7 +242,7 @@ def test_a_relative_link_leads_to_something(document: Path) -> None:
         linked = document.parent / path if path else document
         assert linked.exists(), target
         if anchor:
-            headings = re.findall(r"^#+ (.+)$", linked.read_text("utf-8"), re.M)
+            headings = re.findall(r"^#+ (.+)$", linked.read_text("utf-8"), re.MULTILINE)
             slugs = [re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings]
             assert anchor in slugs, target
 
@@ -266,4 +276,7 @@ def test_elision_stands_for_any_lines_and_nothing_else() -> None:
     assert told("a\n...\n", "a\n")
     assert not told("a\n...\nd\n", "a\nb\n")
     assert not told("a\n", "a\nb\n")
+    assert told("a\n...\nc\n...\n", "a\nb\nc\nd\n")
+    assert not told("a\n...\nc\n...\n", "a\nbc\n")
     assert not told("...\nb\n", "ab\n")
+    assert not told("a\n...\na\n", "a\n")
