@@ -114,16 +114,25 @@ class Launch:
         return own[-1] if own else None
 
 
-@lru_cache(maxsize=512)
+# Several rules ask about one container in turn; hashing its words would cost more than this.
+_answers: dict[int, tuple[Container, tuple[Launch, ...]]] = {}
+
+
 def launches(container: Container) -> tuple[Launch, ...]:
     """What a container starts, in order; empty where the image's own entrypoint decides.
 
     An entrypoint that is not known may run its arguments (many images' do), so arguments that
     begin with a launcher or a shell are read as a command.
     """
+    known = _answers.get(id(container))
+    if known is not None and known[0] is container:
+        return known[1]
     found = tuple(_started(container.words))
     if container.command is None and all(launch.launcher == "other" for launch in found):
-        return ()
+        found = ()
+    if len(_answers) > 32:
+        _answers.clear()
+    _answers[id(container)] = (container, found)
     return found
 
 

@@ -64,8 +64,11 @@ class Container:
         """Command and arguments together, as far as they are known here."""
         return (*(self.command or ()), *self.args)
 
-    def setting(self, name: str) -> Setting | None:
-        return next((setting for setting in self.env if setting.name == name), None)
+    def holds(self, text: str) -> bool:
+        """Whether a text is anywhere in the words or the variables."""
+        return any(text in word.text for word in self.words) or any(
+            text in setting.value for setting in self.env if setting.value is not None
+        )
 
 
 def every_container(run: Run, site: Site) -> Iterator[tuple[Member, Container]]:
@@ -149,13 +152,12 @@ def _args(run: Run, member: Member) -> tuple[Word, ...]:
 
 
 def _env(run: Run, member: Member, env: tuple[Variable, ...], at: Route) -> tuple[Setting, ...]:
+    texts, secrets = run.routes(member, *at, "env"), run.routes(member, *at, "secrets")
     return tuple(
         Setting(
             variable.name,
             variable.value,
-            run.routes(
-                member, *at, "secrets" if variable.secret is not None else "env", variable.name
-            ),
+            (*(texts if variable.secret is None else secrets), variable.name),
         )
         for variable in env
     )

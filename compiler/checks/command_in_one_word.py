@@ -71,7 +71,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     for _, container in every_container(run, site):
         inside = script(container)
         for index, word in enumerate(container.words):
-            if not any(letter.isspace() for letter in word.text):
+            if word.text.isprintable() and " " not in word.text:
                 continue
             if index == 0 and container.command and not PATH.fullmatch(word.text):
                 yield Report(

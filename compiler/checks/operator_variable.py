@@ -44,7 +44,7 @@ env: {WANDB_PROJECT: sft}
 from collections.abc import Iterator
 
 from compiler.diagnostics import Severity
-from compiler.environment import LAUNCHED, added, reaches
+from compiler.environment import LAUNCHED, PROVIDED_NAMES, added, reaches
 from compiler.launch import main
 from compiler.model import Member, Run
 from compiler.programs import Container, every_container
@@ -79,13 +79,18 @@ RENDEZVOUS = frozenset(
     }
 )
 NODE_NAMES = frozenset({"NODE_RANK", "GROUP_RANK"})
+JUDGED = (PROVIDED_NAMES | RENDEZVOUS | NODE_NAMES | LAUNCHED.keys()) - {"PYTHONUNBUFFERED"}
 
 
 def check(run: Run, site: Site) -> Iterator[Report]:
     """The names that are not the job's to set."""
-    given = added(run, site.backend)
+    given: dict[str, str] = {}
     for member, container in every_container(run, site):
         for setting in container.env:
+            # The operator's own PYTHONUNBUFFERED says the same as anybody's.
+            if setting.name not in JUDGED or container.kind == "init":
+                continue
+            given = given or added(run, site.backend)
             why = _why(run, site, member, container, setting.name, given)
             if why is None:
                 continue
@@ -101,9 +106,6 @@ def check(run: Run, site: Site) -> Iterator[Report]:
 def _why(
     run: Run, site: Site, member: Member, container: Container, name: str, given: dict[str, str]
 ) -> str | None:
-    if name == "PYTHONUNBUFFERED" or container.kind == "init":
-        # The operator's own value says the same as anybody's; init containers get none of it.
-        return None
     if name in given and reaches(site.backend, container.kind):
         if site.backend == "job":
             return "it follows from `accelerators` and `num_nodes`"

@@ -71,12 +71,12 @@ NEVER = frozenset({"NODE_RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"})
 
 def check(run: Run, site: Site) -> Iterator[Report]:
     """The variables that a script reads in vain."""
-    given = added(run, site.backend)
-    kind = shape(run, site.backend)
     for _, container in every_container(run, site):
         found = script(container)
         if found is None or container.open or "$" not in found[0].text:
             continue
+        given = added(run, site.backend)
+        kind = shape(run, site.backend)
         word = found[0]
         if reads_elsewhere(word.text):
             continue

@@ -72,13 +72,14 @@ SUBSTITUTION = re.compile(r"(?<!\$)\$\([^()\s$]+\s[^()]*\)")
 
 def check(run: Run, site: Site) -> Iterator[Report]:
     """The words that only a shell would expand, and the variables that extend the image's."""
-    given = added(run, site.backend)
     for _, container in every_container(run, site):
+        if not container.holds("$"):
+            continue
         known = {setting.name for setting in container.env}
         if container.kind == "training":
             known |= identity_names(run)
         if reaches(site.backend, container.kind):
-            known |= set(given)
+            known |= set(added(run, site.backend))
         inside = script(container)
         for index, word in enumerate(container.words):
             if "$" not in word.text or (inside is not None and index == inside[1]):

@@ -84,11 +84,11 @@ OF_THE_IMAGE = frozenset(
 
 def check(run: Run, site: Site) -> Iterator[Report]:
     """The references that nothing answers."""
-    given = added(run, site.backend)
-    kind = shape(run, site.backend)
     for _, container in every_container(run, site):
-        if container.open:
+        if container.open or not container.holds("$("):
             continue
+        given = added(run, site.backend)
+        kind = shape(run, site.backend)
         known = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT"}
         if container.kind == "training":
             known |= identity_names(run)

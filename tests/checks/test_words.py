@@ -38,7 +38,8 @@ def told(text: str) -> list[tuple[str, int | None, int | None]]:
         pytest.param(
             job(
                 STATIC
-                + 'args: [--rank=$(RANK), --run=$(RUN_NAME), --api=$(KUBERNETES_SERVICE_HOST), "$$(X)"]'
+                + "args: [--rank=$(RANK), --run=$(RUN_NAME), "
+                + '--api=$(KUBERNETES_SERVICE_HOST), "$$(X)"]'
             ),
             id="references to what is there",
         ),
@@ -57,7 +58,8 @@ def told(text: str) -> list[tuple[str, int | None, int | None]]:
         pytest.param(job('env: {PASSWORD: "pa$WORD", NOTE: "$HOME"}'), id="dollars in env"),
         pytest.param(
             job(
-                'command: [bash, -c, "torchrun t.py --at=$HOME --n=$(nproc) --t=${X:-1} $(date +%s)"]'
+                'command: [bash, -c, "torchrun t.py --at=$HOME --n=$(nproc) '
+                '--t=${X:-1} $(date +%s)"]'
             ),
             id="a shell that runs",
         ),
@@ -147,10 +149,9 @@ def test_a_variable_that_is_set_anyway(extra: str, line: int, column: int, why: 
         ("env: {SOURCE_COMMIT: abc}", 7, 7),
         ("secrets: {CHECKPOINT_DIR: hf/token}", 7, 11),
         (
-            "pod:\n  spec:\n    containers:\n      - name: pytorch\n        env:\n"
-            "          - {name: RUN_NAME, value: mine}",
-            12,
-            13,
+            "pod: {spec: {containers: [{name: pytorch, env: [{name: RUN_NAME, value: mine}]}]}}",
+            7,
+            51,
         ),
     ],
 )
