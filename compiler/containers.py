@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from compiler.model import Bounds, Companion, Image, Member, Route, Run, Variable
+from compiler.model import Bounds, Companion, Image, Member, Route, Run, Variable, for_the_run
 from compiler.nodes import Mapping, Scalar, Sequence
 from compiler.quantity import Quantity, parse
 
@@ -41,6 +41,7 @@ class Container:
     env: dict[str, At[str]] = field(default_factory=dict)  # type: ignore[assignment]
 
 
+@for_the_run
 def containers(run: Run, member: Member) -> list[Container]:
     """The containers of the pods of a member: the training container first, then the others."""
     found = [_main(run, member)]

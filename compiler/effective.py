@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from compiler.declaration import Declaration, Member
@@ -49,10 +50,10 @@ def effective(
         upper = over(upper, defaults)
     image = upper.get("image")
     if isinstance(image, Scalar) and image in policy.images:
-        upper = over(upper, _of_image(policy.images[image].node))
+        upper = over(upper, _of_image(policy, str(image)))
     several = _several(upper)
     base = base_of(several)
-    merged = _lower_layers(upper, cluster, several, base)
+    merged = over(upper, _lower_layers(upper, policy, cluster, several, base))
     declaration, findings = validate(Declaration, merged, "a job")
     if declaration is None:
         # The same mistake, said about the declaration itself where it stands there.
@@ -63,7 +64,8 @@ def effective(
     block = upper.get("master")
     if isinstance(block, Mapping) and block:
         shared = mapping({key: value for key, value in upper.items() if key in MEMBER_KEYS}, upper)
-        master = _lower_layers(over(block, shared), cluster, several, base)
+        own = over(block, shared)
+        master = over(own, _lower_layers(own, policy, cluster, several, base))
         master = mapping({k: v for k, v in master.items() if k in MEMBER_KEYS}, block)
         first, findings = validate(Member, master, "`master`")
         if first is None:
@@ -73,13 +75,17 @@ def effective(
     return Effective(declaration, first, Origins(merged, master, place)), []
 
 
-def _of_image(image: Mapping) -> Mapping:
+def _of_image(policy: Policy, name: str) -> Mapping:
     """What an image says in the words of a declaration: its defaults, and its entry as command."""
-    defaults = image.get("defaults")
-    fields = dict(defaults) if isinstance(defaults, Mapping) else {}
-    if "command" not in fields and "entry" in image:
-        fields[scalar("command", image.key("entry"))] = image["entry"]
-    return mapping(fields, image)
+    made = policy.layers.get(name)
+    if made is None:
+        image = policy.images[name].node
+        defaults = image.get("defaults")
+        fields = dict(defaults) if isinstance(defaults, Mapping) else {}
+        if "command" not in fields and "entry" in image:
+            fields[scalar("command", image.key("entry"))] = image["entry"]
+        made = policy.layers[name] = mapping(fields, image)
+    return made
 
 
 def _several(upper: Mapping) -> bool:
@@ -88,23 +94,38 @@ def _several(upper: Mapping) -> bool:
 
 
 def _lower_layers(
-    upper: Mapping, cluster: Document[Any], several: bool, base: Mapping | None
+    upper: Mapping,
+    policy: Policy,
+    cluster: Document[Any],
+    several: bool,
+    base: Mapping | None,
 ) -> Mapping:
-    merged = upper
+    """The layers below declaration, team and image, as one: few kinds of run share them all.
+
+    Merging is associative where, as here, no two of the merged layers have a `pod:`.
+    """
     count = _accelerators(upper)
+    elastic = isinstance(upper.get("num_nodes"), Mapping)
+    checkpoint = isinstance(upper.get("checkpoint"), Mapping)
+    kind = (cluster.name, count, several, elastic, checkpoint, id(base))
+    made = policy.layers.get(kind)
+    if made is not None:
+        return made
+    layers: list[Mapping] = []
     if count is not None:
         entry = (cluster.value.accelerators or {}).get(count.name)
         catalogue = cluster.node.get("accelerators")
         node = catalogue.get(count.name) if isinstance(catalogue, Mapping) else None
         if entry is not None and isinstance(node, Mapping):
-            merged = over(merged, shape(entry, node, count, several))
+            layers.append(shape(entry, node, count, several))
     between = network(cluster.value, cluster.node, several)
     if between is not None:
-        merged = over(merged, between)
+        layers.append(between)
     if base is not None:
-        merged = over(merged, base)
-    elastic = isinstance(upper.get("num_nodes"), Mapping)
-    return over(merged, built_in(elastic, isinstance(upper.get("checkpoint"), Mapping)))
+        layers.append(base)
+    made = reduce(over, [*layers, built_in(elastic, checkpoint)])
+    policy.layers[kind] = made
+    return made
 
 
 def _accelerators(upper: Mapping) -> AcceleratorCount | None:

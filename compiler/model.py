@@ -7,15 +7,18 @@ whichever layer set it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 from compiler.diagnostics import Place
 from compiler.nodes import Mapping, Node, Scalar, descend
 from compiler.quantity import Quantity
 
 Route = tuple[str | int, ...]
+T = TypeVar("T")
 BUILT_IN = "(built-in)"
 
 
@@ -304,6 +307,26 @@ class Run:
     def world_size(self) -> int:
         """Training processes over all nodes, at the most."""
         return self.first.processes + self.others.processes * (self.nodes - 1)
+
+
+def for_the_run(ask: Callable[[Run, Member], T]) -> Callable[[Run, Member], T]:
+    """A function that keeps its answers for the run at hand.
+
+    Many rules ask the same of one run, in turn; nobody may change what they get.
+    """
+    known: list[tuple[Run, Member, T]] = []
+
+    @wraps(ask)
+    def answer(run: Run, member: Member) -> T:
+        for of_run, of_member, found in known:
+            if of_run is run and of_member is member:
+                return found
+        found = ask(run, member)
+        known[:] = [entry for entry in known if entry[0] is run]
+        known.append((run, member, found))
+        return found
+
+    return answer
 
 
 def scalar(text: str, like: Node | None = None, path: str = BUILT_IN) -> Scalar:

@@ -8,6 +8,7 @@ are merged here, and the patch sets the result.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from compiler.backends import Object, Target
@@ -149,11 +150,22 @@ def _ordered(value: Any) -> Any:
     """
     if isinstance(value, dict):
         entries = cast("Object", value)
-        keys = sorted(entries, key=lambda key: (_RANK.get(key, len(_FIRST)), key))
-        return {key: _ordered(entries[key]) for key in keys if entries[key] != []}
+        return {
+            key: item if item.__class__ in _ATOMS else _ordered(item)
+            for key in _order(tuple(entries))
+            if (item := entries[key]) != []
+        }
     if isinstance(value, list):
         return [_ordered(item) for item in cast("list[Any]", value)]
     return value
+
+
+_ATOMS = frozenset({str, int, bool, type(None)})
+
+
+@lru_cache(maxsize=4096)
+def _order(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(keys, key=lambda key: (_RANK.get(key, len(_FIRST)), key)))
 
 
 def files(result: RunResult, base: Base) -> dict[str, str]:

@@ -46,6 +46,7 @@ class Quantity:
     def __str__(self) -> str:
         return self.text
 
+    @lru_cache(maxsize=1024)  # noqa: B019 (a few values, of a few catalogues)
     def times(self, count: int) -> Quantity:
         """This quantity `count` times over, in the same unit where that stays a whole number."""
         match = _NUMBER.fullmatch(self.text)

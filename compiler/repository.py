@@ -69,6 +69,8 @@ class Policy:
     broken: set[str] = field(default_factory=set)  # type: ignore[assignment]
     sources: dict[str, Source] = field(default_factory=dict)  # type: ignore[assignment]
     digests: list[str] = field(default_factory=list)  # type: ignore[assignment]
+    # Layers below declarations, merged once for all jobs that share them.
+    layers: dict[Any, Mapping] = field(default_factory=dict)  # type: ignore[assignment]
 
 
 class Repository:

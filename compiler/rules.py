@@ -98,9 +98,10 @@ def registered() -> dict[str, Registered]:
     return rules
 
 
+@cache
 def of_stage(stage: Stage) -> Sequence[Registered]:
     """The rules of one stage, in the order of their codes."""
-    return [r for r in _by_code() if r.rule.stage == stage]
+    return tuple(r for r in _by_code() if r.rule.stage == stage)
 
 
 @cache

@@ -8,7 +8,7 @@ from posixpath import normpath
 from typing import Any
 
 from compiler.containers import MAIN, passed
-from compiler.model import Member, Mount, Route, Run
+from compiler.model import Member, Mount, Route, Run, for_the_run
 from compiler.nodes import Mapping, Sequence
 from compiler.policy.cluster import Claim
 from compiler.site import Site
@@ -34,6 +34,7 @@ class Mounted:
     by: str
 
 
+@for_the_run
 def mounted(run: Run, member: Member) -> list[Mounted]:
     """Everything that the pods of a member mount, in the order of the declaration."""
     found = list(_mounts(member.mounts, MAIN, run.routes(member, "mounts")))
