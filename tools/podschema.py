@@ -129,10 +129,11 @@ class Tables:
                 continue
             fields[wire] = self.field(name, wire, table.openapi_types[attribute])
         made["properties"] = dict(sorted(fields.items()))
+        # What is passed on is a part of a template, which has its containers already.
         needed = sorted(
             info.serialization_alias or attribute
             for attribute, info in table.model_fields.items()
-            if info.is_required()
+            if info.is_required() and name != "PodSpec"
         )
         if not set(needed) <= set(fields):
             raise ValueError(f"{model} needs fields that it does not list: {needed}")
