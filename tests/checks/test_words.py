@@ -151,7 +151,7 @@ def test_a_variable_that_is_set_anyway(extra: str, line: int, column: int, why: 
         (
             "pod: {spec: {containers: [{name: pytorch, env: [{name: RUN_NAME, value: mine}]}]}}",
             7,
-            51,
+            49,
         ),
     ],
 )
