@@ -192,18 +192,30 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which run this is."""
+    """Which run this is.
+
+    `lineage` is the number of the first run that it shares its checkpoint folder with (None: its
+    own), `folder` that folder where it is not the usual one, `source` the commit that it is of.
+    """
 
     job: str
     team: str
     cluster: str
     number: int
     namespace: str
+    lineage: int | None = None
+    folder: str | None = None
+    source: str = "unpublished"
 
     @property
     def name(self) -> str:
         """The object's name."""
         return f"{self.job}-r{self.number}"
+
+    @property
+    def first(self) -> int:
+        """The number of the first run of the lineage."""
+        return self.number if self.lineage is None else self.lineage
 
 
 class Origins:

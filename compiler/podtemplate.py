@@ -135,7 +135,7 @@ def identity(run: Run) -> list[Object]:
         "RUN_NAME": run.identity.name,
         "RUN_NUMBER": str(run.identity.number),
         "RUN_LINEAGE": lineage(run),
-        "SOURCE_COMMIT": "unpublished",
+        "SOURCE_COMMIT": run.identity.source,
     }
     if run.checkpoint is not None:
         values["CHECKPOINT_DIR"] = checkpoint_dir(run)
@@ -144,14 +144,17 @@ def identity(run: Run) -> list[Object]:
 
 def lineage(run: Run) -> str:
     """The first run of the lineage: the runs that share a checkpoint folder."""
-    return f"{run.identity.job}-r{run.identity.number}"
+    return f"{run.identity.job}-r{run.identity.first}"
 
 
 def checkpoint_dir(run: Run) -> str:
     """The folder of the lineage: `<path>/<cluster>/<team>/<job>/r1`."""
     assert run.checkpoint is not None
     who = run.identity
-    return f"{run.checkpoint.path.rstrip('/')}/{who.cluster}/{who.team}/{who.job}/r{who.number}"
+    if who.folder is not None:
+        return who.folder
+    root = run.checkpoint.path.rstrip("/")
+    return f"{root}/{who.cluster}/{who.team}/{who.job}/r{who.first}"
 
 
 def _environment(run: Run, member: Member) -> list[Variable]:
@@ -274,7 +277,7 @@ def object_metadata(run: Run, site: Site) -> Object:
         "runwright/lineage": lineage(run),
         "runwright/training": training(run, site.operational_env),
         "runwright/operation": operation(run, site.operational_env),
-        "runwright/source-commit": "unpublished",
+        "runwright/source-commit": run.identity.source,
         # A launched run is never changed in place, and a shell's ${VARIABLE} is not the syncer's.
         "kustomize.toolkit.fluxcd.io/ssa": "IfNotPresent",
         "kustomize.toolkit.fluxcd.io/substitute": "disabled",
