@@ -33,12 +33,17 @@ until: 2126-01-31
 - conda-forge/conda-smithy: conda_smithy/linter
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
 
-from compiler.check import Judged
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
 from compiler.diagnostics import Finding, Severity
-from compiler.project import Project
 from compiler.rules import Rule, finding, lookup
+
+if TYPE_CHECKING:
+    from compiler.check import Judged
+    from compiler.project import Project
 
 RULE = Rule(
     code="DEC231",

@@ -23,12 +23,17 @@ cp jobs/llm-sft.yaml jobs/nlp/llm-sft-long.yaml
 - kubernetes-sigs/kustomize: api/resmap/reswrangler.go
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
 
-from compiler.check import Judged
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
 from compiler.diagnostics import Finding, Place, Related, Severity
-from compiler.project import Project
 from compiler.rules import Rule, finding
+
+if TYPE_CHECKING:
+    from compiler.check import Judged
+    from compiler.project import Project
 
 RULE = Rule(
     code="NAM302",

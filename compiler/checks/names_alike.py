@@ -10,12 +10,12 @@ or gone. A commit from there then deletes or mixes them.
 
 ## Example
 ```sh
-cp jobs/llm-sft.yaml jobs/LLM-sft.yaml
+cp policy/clusters/west.yaml policy/clusters/West.yaml
 ```
 
 ## Use instead
 ```sh
-cp jobs/llm-sft.yaml jobs/llm-sft-long.yaml
+cp policy/clusters/west.yaml policy/clusters/west-2.yaml
 ```
 
 ## References
@@ -23,13 +23,18 @@ cp jobs/llm-sft.yaml jobs/llm-sft-long.yaml
 - open-mpi/hwloc#441
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
 
-from compiler.check import Judged
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
 from compiler.diagnostics import Finding, Place, Related, Severity
-from compiler.project import Project
 from compiler.repository import folded
 from compiler.rules import Rule, finding
+
+if TYPE_CHECKING:
+    from compiler.check import Judged
+    from compiler.project import Project
 
 RULE = Rule(
     code="NAM303",

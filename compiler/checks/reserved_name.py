@@ -23,13 +23,18 @@ sed -i 's/p-speech/p-basics/' policy/teams/basics.yaml
 - compiler/names.py: RESERVED_TEAMS
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
 
-from compiler.check import Judged
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
 from compiler.diagnostics import Finding, Place, Severity
 from compiler.names import RESERVED_CLUSTERS, RESERVED_TEAMS
-from compiler.project import Project
 from compiler.rules import Rule, finding
+
+if TYPE_CHECKING:
+    from compiler.check import Judged
+    from compiler.project import Project
 
 RULE = Rule(
     code="DEC232",

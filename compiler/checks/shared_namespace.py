@@ -22,14 +22,19 @@ sed -i 's/p-speech/p-voice/' policy/teams/speech.yaml
 - tektoncd/pipeline#3202
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
 
-from compiler.check import Judged
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
 from compiler.diagnostics import Finding, Related, Severity
 from compiler.policy.team import Team
-from compiler.project import Project
 from compiler.repository import Document
 from compiler.rules import Rule, finding
+
+if TYPE_CHECKING:
+    from compiler.check import Judged
+    from compiler.project import Project
 
 RULE = Rule(
     code="DEC233",

@@ -33,16 +33,21 @@ defaults: {priority: normal}
 - kubernetes-sigs/kueue#7929
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from __future__ import annotations
 
-from compiler.check import Judged
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
 from compiler.diagnostics import Finding, Place, Related, Severity
 from compiler.policy.cluster import Cluster
 from compiler.policy.team import Team
-from compiler.project import Project
 from compiler.repository import Document, Policy
 from compiler.rules import Rule, finding, lookup, registered
 from compiler.suggestions import choose
+
+if TYPE_CHECKING:
+    from compiler.check import Judged
+    from compiler.project import Project
 
 RULE = Rule(
     code="DEC230",
