@@ -28,6 +28,7 @@ WRITES = {
     "kustomize",
     "memory",
     "proof",
+    "replacement",
     "verbs.new",
     "verbs.schema",
     "writer",
@@ -39,6 +40,7 @@ READS = {
     "cli",
     "data",
     "docgen",
+    "formatting",
     "kustomization",
     "kustomize",
     "memory",
@@ -213,7 +215,9 @@ def inside(package: str) -> list[Module]:
 
 
 def test_the_table_of_rooms_names_every_module_and_no_other() -> None:
-    assert set(rooms()) == set(modules()) - {""}
+    known, named = set(modules()) - {""}, set(rooms())
+    assert known - named == set(), "give these a room in docs/design.md"
+    assert named - known == set(), "these are gone; take them out of docs/design.md"
 
 
 def test_imports_go_from_later_rooms_to_earlier_ones() -> None:
@@ -248,9 +252,7 @@ def test_a_check_sees_runs_and_policy_and_nothing_that_reads_or_writes() -> None
     banned |= {"kustomization", "tree", "validation", "effective", "layers", "lowering", "cli"}
     for module in inside("checks"):
         assert not module.ours() & banned, module
-        assert not any(
-            name.startswith(("verbs", "reporters", "backends.")) for name in module.ours()
-        )
+        assert not any(name.startswith(("verbs", "reporters")) for name in module.ours()), module
         assert not module.foreign() & (HEAVY | {"os", "sys", "pathlib", "tempfile"}), module
 
 
@@ -344,7 +346,7 @@ def test_every_yaml_library_has_its_own_room() -> None:
         for other in module.foreign():
             if (top := other.partition(".")[0]) in users:
                 users[top].add(name)
-    assert users["ruamel"] == {"rewriting"}
+    assert users["ruamel"] == {"formatting"}
     assert users["yaml"] <= {"tree", "layout", "syntax", "manifests", "repository"}
 
 
