@@ -38,7 +38,9 @@ from compiler.scalars import (
 )
 
 TEXT_SCHEMA = {"type": ["string", "number", "boolean"]}
-_QUANTITY = r"([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,3}|[mkMGTPE]|[KMGTPE]i)?"
+_NUMBER = r"([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})"
+_CORES = _NUMBER + r"([eE][+-]?[0-9]{1,3}|[mkMGTPE]|[KMGTPE]i)?"
+_SIZE = _NUMBER + r"([eE][+-]?[0-9]{1,3}|[kMGTPE]|[KMGTPE]i)?"
 # Plain scalars that are a number or a truth value to YAML, and a text where a text is wanted.
 _NUMBERS = ("7", "1.5", "1e5", "-7", "0x1f", "0o17", ".5", ".inf", "+7", "1_000", "1:30")
 _TRUTHS = ("true", "False", "on", "NO", "y")
@@ -94,7 +96,10 @@ ByShape = Discriminator(shape)
 
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_HELP = "write lower-case letters, digits and hyphens, at most 63, beginning and ending with a letter or digit"
+_LABEL_HELP = (
+    "write lower-case letters, digits and hyphens, at most 63, "
+    "beginning and ending with a letter or digit"
+)
 
 Text = Annotated[str, PlainValidator(text), WithJsonSchema(TEXT_SCHEMA)]
 Count = Annotated[
@@ -133,17 +138,17 @@ Seconds = Annotated[
 Cpu = Annotated[
     Quantity,
     PlainValidator(cpu),
-    schema_of(_QUANTITY, exclusiveMinimum=0, examples=[8, "500m"]),
+    schema_of(_CORES, exclusiveMinimum=0, examples=[8, "500m"]),
 ]
 Memory = Annotated[
     Quantity,
     PlainValidator(size),
-    schema_of(_QUANTITY, exclusiveMinimum=0, examples=["64Gi", "512Mi"]),
+    schema_of(_SIZE, exclusiveMinimum=0, examples=["64Gi", "512Mi"]),
 ]
 Shm = Annotated[
     Quantity,
     PlainValidator(shm),
-    schema_of(_QUANTITY, minimum=0, examples=["64Gi", 0]),
+    schema_of(_SIZE, minimum=0, examples=["64Gi", 0]),
 ]
 Price = Annotated[
     quantity.Fraction,
@@ -193,7 +198,7 @@ AbsolutePath = Annotated[
             rule="bad-path",
         )
     ),
-    schema_of(_ABSOLUTE, examples=["/data"]),
+    schema_of(_ABSOLUTE),
 ]
 RelativePath = Annotated[
     str,
@@ -235,7 +240,7 @@ LabelValue = Annotated[
         matching(
             _LABEL_VALUE,
             "a label's value",
-            "write at most 63 letters, digits, - _ and ., beginning and ending with a letter or digit",
+            "write at most 63 letters, digits, - _ and ., a letter or digit at both ends",
         )
     ),
     schema_of(_LABEL_VALUE),
