@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -296,8 +295,3 @@ def _yaml_files(folder: Path) -> Iterator[Path]:
         for path in _entries(folder):
             if path.suffix in SUFFIXES and path.is_file():
                 yield path
-
-
-def folded(name: str) -> str:
-    """A name as a file system without case, or with another Unicode form, sees it."""
-    return unicodedata.normalize("NFKC", name).casefold()

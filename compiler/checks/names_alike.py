@@ -25,11 +25,11 @@ cp policy/clusters/west.yaml policy/clusters/west-2.yaml
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from compiler.diagnostics import Finding, Place, Related, Severity
-from compiler.repository import folded
 from compiler.rules import Rule, finding
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
         folders: set[str] = set()
         for path in group:
             for part, whole in _parts(path):
-                earlier = known.setdefault(folded(part), part)
+                earlier = known.setdefault(_folded(part), part)
                 if earlier == part or part in folders:
                     continue
                 folders.add(part)
@@ -67,7 +67,7 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
     for job in jobs:
         if not job.team:
             continue
-        earlier_job = named.setdefault((job.team, folded(_name(job.path))), job)
+        earlier_job = named.setdefault((job.team, _folded(_name(job.path))), job)
         if _name(earlier_job.path) != _name(job.path) and job.path not in reported:
             yield _report(job.path, _name(job.path), _name(earlier_job.path), earlier_job.path)
 
@@ -94,3 +94,8 @@ def _inside(paths: Sequence[str], folder: str) -> str:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[0]
+
+
+def _folded(name: str) -> str:
+    """A name as a file system without case, or with another Unicode form, sees it."""
+    return unicodedata.normalize("NFKC", name).casefold()
