@@ -206,3 +206,18 @@ def test_the_operator_s_init_image_must_be_within_reach() -> None:
     assert findings(job("num_nodes: {min: 2, max: 2}"), files) == []
     public = policy(WEST, (line, ""), ("\nregistries:\n", "\nregistries:\n  docker.io: {}\n"))
     assert findings(job("num_nodes: 2"), public) == []
+
+
+def test_runs_on_the_nodes_network_have_ports_of_their_own(tmp_path) -> None:
+    jobs = {f"jobs/{name}.yaml": job("num_nodes: 2\nhost_network: true") for name in ("one", "two")}
+    root = repository(tmp_path, jobs)
+    ports: list[int] = []
+    for result in Project(Repository(root), at=TODAY).results():
+        replicas = result.runs[0].objects[0]["spec"]["pytorchReplicaSpecs"].values()
+        pods = [replica["template"]["spec"] for replica in replicas]
+        assert [pod["dnsPolicy"] for pod in pods] == ["ClusterFirstWithHostNet"] * 2
+        named = [pod["containers"][0]["ports"][-1] for pod in pods]
+        assert [port["name"] for port in named] == ["pytorchjob-port"] * 2
+        ports += {port["containerPort"] for port in named}
+    assert len(ports) == 2
+    assert 23456 not in ports

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
-from declarations import findings, job, only, policy, spot
+from declarations import TODAY, findings, job, only, policy, repository, spot
+
+from compiler.project import Project
+from compiler.repository import Repository
 
 WEST = "policy/clusters/west.yaml"
 RAW = "  raw: {access: ReadWriteOnce, "
@@ -194,3 +200,32 @@ def test_a_team_mounts_only_the_claims_on_its_list() -> None:
     assert spot(item) == "jobs/example.yaml:9:27"
     assert item.message == "the team speech may not mount the claim `models`"
     assert [related.place.path for related in item.related] == ["policy/teams/speech.yaml"]
+
+
+def shared_memory(root: Path, text: str) -> tuple[list[str], list[dict[str, Any]]]:
+    """What is mounted at /dev/shm in the training container, and the volumes in memory."""
+    (result,) = Project(
+        Repository(repository(root, {"jobs/example.yaml": text})), at=TODAY
+    ).results()
+    spec = result.runs[0].objects[0]["spec"]["template"]["spec"]
+    mounts = spec["containers"][0].get("volumeMounts", [])
+    at = [mount["name"] for mount in mounts if mount["mountPath"] == "/dev/shm"]
+    volumes = [v["emptyDir"] for v in spec.get("volumes", []) if "emptyDir" in v]
+    return at, [volume for volume in volumes if volume.get("medium") == "Memory"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "at", "sizes"),
+    [
+        ("", ["shm"], ["128Gi"]),
+        ("shm_size: 10Gi", ["shm"], ["10Gi"]),
+        ("shm_size: 0", [], []),
+        ("mounts: {/dev/shm: {scratch: 10Gi}}", ["scratch-dev-shm"], []),
+    ],
+)
+def test_shared_memory_has_a_size_and_gives_way(
+    tmp_path: Path, extra: str, at: list[str], sizes: list[str]
+) -> None:
+    mounted, volumes = shared_memory(tmp_path, job(extra))
+    assert mounted == at
+    assert [volume["sizeLimit"] for volume in volumes] == sizes
