@@ -16,8 +16,9 @@ from compiler.check import Checked, Judged, check, context_of
 from compiler.diagnostics import Finding, Severity
 from compiler.kustomize import Kustomize, find
 from compiler.overlay import files, run_folder, snapshot, team_files
-from compiler.project import Project, RunResult
+from compiler.project import Project
 from compiler.proof import Claim, prove
+from compiler.results import RunResult
 from compiler.writer import write
 
 Progress = Callable[[str, int, int], None]

@@ -13,7 +13,8 @@ from compiler.repository import Repository
 from compiler.workers import cores, share
 
 if TYPE_CHECKING:
-    from compiler.project import JobResult, Project
+    from compiler.project import Project
+    from compiler.results import JobResult
 
 __all__ = ["Checked", "Judged", "RunSummary", "check", "check_again", "context_of"]
 
@@ -34,6 +35,7 @@ def check_again(
     if known is not None:
         return known.within(repository, paths)
     from compiler.project import Project
+    from compiler.results import 
 
     return check(Project(repository, at=at, cluster=cluster), paths, memory=memory)
 

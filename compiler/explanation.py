@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from compiler.model import BUILT_IN, Route
 from compiler.nodes import Mapping, Node, Scalar, walk
-from compiler.project import RunResult
+from compiler.results import RunResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from compiler import declaration as declared
@@ -42,12 +43,20 @@ T = TypeVar("T")
 class Lowering:
     """One run being made; `findings` is what could not be resolved."""
 
-    def __init__(self, effective: Effective, identity: Identity, path: str, site: Site) -> None:
+    def __init__(
+        self,
+        effective: Effective,
+        identity: Identity,
+        path: str,
+        site: Site,
+        pinned: str | None = None,
+    ) -> None:
         self.effective = effective
         self.origins = effective.origins
         self.identity = identity
         self.path = path
         self.site = site
+        self.pinned = pinned
         self.findings: list[Finding] = []
 
     def report(self, rule: str, route: Route, message: str, help: str, key: bool = False) -> None:
@@ -175,6 +184,10 @@ class Lowering:
         name = fields.image
         about = self.site.images.get(name.text) if name is not None else None
         image = self.image(name, (*at, "image")) if name is not None else Image("", None, None, "")
+        if self.pinned is not None and image.name is not None:
+            # A run that goes on with an earlier one's checkpoints takes that one's image.
+            reference = f"{image.registry}@{self.pinned}"
+            image = replace(image, reference=reference, digest=self.pinned)
         if name is None:
             self.report(
                 "missing-key",
@@ -409,9 +422,12 @@ def _security(fields: declared.Security | None) -> Security:
 
 
 def lower(
-    effective: Effective, identity: Identity, path: str, site: Site
+    effective: Effective, identity: Identity, path: str, site: Site, pinned: str | None = None
 ) -> tuple[Run | None, list[Finding]]:
-    """The run that an effective declaration stands for, or why there is none."""
-    lowering = Lowering(effective, identity, path, site)
+    """The run that an effective declaration stands for, or why there is none.
+
+    `pinned` is the digest that an image of the lock had when the run's lineage began.
+    """
+    lowering = Lowering(effective, identity, path, site, pinned)
     run = lowering.run()
     return run, lowering.findings

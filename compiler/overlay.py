@@ -21,7 +21,7 @@ from compiler.variables import circular, ordered
 from compiler.yamlout import dump, dump_all
 
 if TYPE_CHECKING:
-    from compiler.project import RunResult
+    from compiler.results import RunResult
 
 API: Object = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 NOTICE = "Written by Runwright; edits are lost."
@@ -144,16 +144,17 @@ def _arranged(env: list[Object]) -> list[Object]:
 
 
 def _ordered(value: Any) -> Any:
-    """Plain data with the keys of every mapping in their fixed order, and no empty lists.
+    """Plain data with the keys of every mapping in their fixed order, and nothing empty in vain.
 
-    Kubernetes reads an empty list as none, and at some the training operator panics.
+    Kubernetes reads an empty list as none, and at some the training operator panics. Of an object
+    kustomize takes empty labels and annotations away.
     """
     if isinstance(value, dict):
         entries = cast("Object", value)
         return {
             key: item if item.__class__ in _ATOMS else _ordered(item)
             for key in _order(tuple(entries))
-            if (item := entries[key]) != []
+            if (item := entries[key]) or not _vain(key, item)
         }
     if isinstance(value, list):
         return [_ordered(item) for item in cast("list[Any]", value)]
@@ -166,6 +167,10 @@ _ATOMS = frozenset({str, int, bool, type(None)})
 @lru_cache(maxsize=4096)
 def _order(keys: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(keys, key=lambda key: (_RANK.get(key, len(_FIRST)), key)))
+
+
+def _vain(key: str, value: Any) -> bool:
+    return value == [] or (value == {} and key in ("labels", "annotations"))
 
 
 def files(result: RunResult, base: Base) -> dict[str, str]:

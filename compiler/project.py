@@ -6,9 +6,8 @@ Nothing here writes. A `JobResult` holds everything that later stages need about
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping as MappingType
 from datetime import UTC, date, datetime
-from fnmatch import fnmatchcase
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -17,58 +16,23 @@ from typing import Any
 from compiler.backends import Object, backends
 from compiler.base import Base
 from compiler.base import load as load_base
+from compiler.belonging import clusters_of, name_of, team_of
 from compiler.diagnostics import Finding, Place, Related, Severity
 from compiler.effective import Effective, effective
 from compiler.features import ROUTES, used
 from compiler.lowering import lower
 from compiler.memory import state_of
 from compiler.model import Identity, Origins, Run
-from compiler.names import LONGEST_JOB, job_name_problem
-from compiler.nodes import Mapping, Scalar, Sequence as NodeSequence
+from compiler.nodes import Mapping
 from compiler.overlay import desired
-from compiler.policy.rules import RulesPolicy
 from compiler.policy.team import Team
 from compiler.repository import Document, Policy, Repository
-from compiler.rules import Report, finding, lookup, of_stage
+from compiler.results import Ask, JobResult, RunResult
+from compiler.rules import Report, finding, of_stage
 from compiler.site import Site
-from compiler.source import Source, decode
-from compiler.suggestions import choose
+from compiler.source import decode
 from compiler.tree import read
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """One run of a job on one cluster: the model, and the objects that it becomes.
-
-    `objects[0]` is the training object with the base merged in; ConfigMaps follow.
-    """
-
-    run: Run
-    site: Site
-    effective: Effective
-    base: Base
-    objects: tuple[Object, ...]
-
-
-@dataclass(slots=True)
-class JobResult:
-    """What became of one declaration."""
-
-    path: str
-    digest: str = ""
-    team: str = ""
-    job: str = ""
-    clusters: tuple[str, ...] = ()
-    findings: list[Finding] = field(default_factory=list)  # type: ignore[assignment]
-    runs: list[RunResult] = field(default_factory=list)  # type: ignore[assignment]
-    depends: dict[str, str] = field(default_factory=dict)  # type: ignore[assignment]
-    node: Mapping | None = None
-    source: Source | None = None
-
-    @property
-    def usable(self) -> bool:
-        """Whether no error stands against it."""
-        return all(f.severity is not Severity.ERROR for f in self.findings)
+from compiler.weights import weighed
 
 
 class Project:
@@ -129,10 +93,13 @@ class Project:
         for path in self.repository.job_files()[0] if paths is None else paths:
             yield self.judge(path)
 
-    def judge(self, path: Path, data: bytes | None = None) -> JobResult:
+    def judge(
+        self, path: Path, data: bytes | None = None, asks: MappingType[str, Ask] | None = None
+    ) -> JobResult:
         """Everything about one declaration: findings, and the runs it stands for.
 
-        With `data` the file is judged as if that were its content.
+        With `data` the file is judged as if that were its content. `asks` says by cluster which
+        run is meant; where it is given, only its clusters are looked at.
         """
         shown = self.repository.relative(path)
         result = JobResult(shown)
@@ -149,16 +116,21 @@ class Project:
             return result
         result.node = node
         result.job = path.stem
-        self._name(result)
-        team = self._team(result, path, node)
+        name_of(result)
+        team = team_of(result, path, node, self.repository, self.policy)
         if team is None or findings:
             self._shape(result, node)
             return result
-        clusters = self._clusters(result, team, node)
+        clusters = [
+            name
+            for name in clusters_of(result, team, node, self.policy)
+            if self.only_cluster in (None, name) and (asks is None or name in asks)
+        ]
         if not clusters:
             self._shape(result, node)
         for name in clusters:
-            run = self._run(result, node, team, name)
+            ask = asks[name] if asks is not None else Ask(self.number)
+            run = self._run(result, node, team, name, ask)
             if run is not None:
                 result.runs.append(run)
         result.findings = _deduplicated(result.findings)
@@ -173,108 +145,6 @@ class Project:
         told = {item.place for item in result.findings}
         shape = validate(Declaration, node, "a job")[1]
         result.findings += [item for item in shape if item.place not in told]
-
-    def _name(self, result: JobResult) -> None:
-        problem = job_name_problem(result.job)
-        if problem is not None:
-            rule = "name-too-long-for-pods" if len(result.job) > LONGEST_JOB else "bad-name"
-            result.findings.append(finding(rule, Place.start(result.path), *problem))
-
-    def _team(self, result: JobResult, path: Path, node: Mapping) -> Document[Team] | None:
-        folder = path.parent.name if path.parent != self.repository.root / "jobs" else None
-        written = node.get("team")
-        if isinstance(written, Scalar) and not written.empty:
-            name = str(written)
-            if folder is not None and folder != name:
-                result.findings.append(
-                    finding(
-                        "team-and-folder-differ",
-                        written.place,
-                        f"the file is in jobs/{folder}/, and says that it belongs to {name}",
-                        f"take the line out, or move the file to jobs/{name}/",
-                    )
-                )
-                return None
-        elif folder is not None:
-            name = folder
-        elif "team" in node:
-            return None
-        else:
-            first = next(iter(node), None)
-            place = first.place if isinstance(first, Scalar) else Place.start(result.path)
-            result.findings.append(
-                finding(
-                    "missing-key",
-                    place,
-                    "nothing says which team the job belongs to",
-                    "add `team:`, or move the file to jobs/<team>/",
-                )
-            )
-            return None
-        result.team = name
-        team = self.policy.teams.get(name)
-        if team is None and f"policy/teams/{name}.yaml" not in self.policy.broken:
-            place = written.place if isinstance(written, Scalar) else Place.start(result.path)
-            result.findings.append(
-                finding(
-                    "unknown-team",
-                    place,
-                    f"there is no team `{name}`",
-                    choose(name, self.policy.teams, f"add policy/teams/{name}.yaml"),
-                )
-            )
-        return team
-
-    def _clusters(self, result: JobResult, team: Document[Team], node: Mapping) -> list[str]:
-        written = node.get("cluster")
-        places: list[tuple[str, Place]] = []
-        if isinstance(written, Scalar) and not written.empty:
-            places = [(str(written), written.place)]
-        elif isinstance(written, NodeSequence):
-            places = [(str(item), item.place) for item in written if isinstance(item, Scalar)]
-        elif written is None:
-            default = team.value.default_cluster or (
-                team.value.clusters[0] if len(team.value.clusters) == 1 else None
-            )
-            if default is None:
-                result.findings.append(
-                    finding(
-                        "missing-key",
-                        Place.start(result.path),
-                        f"the team {team.name} has several clusters and no default_cluster",
-                        "add `cluster:` with one of: " + ", ".join(team.value.clusters),
-                    )
-                )
-                return []
-            places = [(default, team.place("default_cluster"))]
-        names: list[str] = []
-        for name, place in places:
-            if name not in team.value.clusters:
-                result.findings.append(
-                    finding(
-                        "unknown-cluster",
-                        place,
-                        f"the team {team.name} has no cluster `{name}`",
-                        choose(name, team.value.clusters),
-                        [Related(team.place("clusters"), "the team's clusters")],
-                    )
-                )
-            elif name in self.policy.clusters and name not in names:
-                names.append(name)
-            elif (
-                name not in self.policy.clusters
-                and f"policy/clusters/{name}.yaml" not in self.policy.broken
-            ):
-                result.findings.append(
-                    finding(
-                        "unknown-cluster",
-                        place,
-                        f"there is no cluster `{name}`",
-                        choose(name, self.policy.clusters, f"add policy/clusters/{name}.yaml"),
-                    )
-                )
-        result.clusters = tuple(names)
-        return [name for name in names if self.only_cluster in (None, name)]
 
     def _site(self, team: Document[Team], cluster: str, backend: str) -> Site:
         key = (team.name, cluster, backend)
@@ -298,13 +168,13 @@ class Project:
         return choice.multi_node if several else choice.single_node
 
     def _run(
-        self, result: JobResult, node: Mapping, team: Document[Team], cluster: str
+        self, result: JobResult, node: Mapping, team: Document[Team], cluster: str, ask: Ask
     ) -> RunResult | None:
         chosen: list[str] = []
 
         def base_of(several: bool) -> Mapping | None:
             chosen.append(self.backend_of(cluster, several))
-            base = self.bases.get(chosen[0])
+            base = ask.base or self.bases.get(chosen[0])
             return base.fields if base is not None else None
 
         whole, findings = effective(node, cluster, team, self.policy, base_of)
@@ -313,12 +183,22 @@ class Project:
             return None
         backend = backends()[chosen[0]]
         site = self._site(team, cluster, backend.target.name)
-        identity = Identity(result.job, team.name, cluster, self.number, team.value.namespace)
-        run, findings = lower(whole, identity, result.path, site)
+        identity = Identity(
+            result.job,
+            team.name,
+            cluster,
+            ask.number,
+            team.value.namespace,
+            ask.lineage,
+            ask.folder,
+            ask.source,
+        )
+        run, findings = lower(whole, identity, result.path, site, ask.image)
         result.findings += findings
         result.depends.update(self._mounted(whole, run))
         if run is None:
             return None
+        result.models[cluster] = run
         found = list(self._checked("run", run, site, ()))
         expires = whole.declaration.expires
         if expires is not None and expires < self.today:
@@ -340,7 +220,7 @@ class Project:
                     [Related(site.cluster.place("backend"), "the back ends of the cluster")],
                 )
             )
-        base = self.bases.get(backend.target.name)
+        base = ask.base or self.bases.get(backend.target.name)
         if base is None:
             if not (self.repository.root / "base" / backend.target.name).is_dir():
                 found.append(
@@ -351,17 +231,21 @@ class Project:
                         f"add base/{backend.target.name}/ with a kustomization.yaml and one {backend.target.kind}",
                     )
                 )
-            result.findings += self._weighed(found, whole, f"{team.name}/{result.job}")
+            result.findings += self._weighed(found, whole, result)
             return None
         if any(f.severity is Severity.ERROR for f in found):
             # The object of a run that cannot be right would only repeat its mistakes.
-            result.findings += self._weighed(found, whole, f"{team.name}/{result.job}")
+            result.findings += self._weighed(found, whole, result)
             return None
         emitted = backend.emit(run, site)
         objects = (desired(base, emitted[0], backend.target), *emitted[1:])
         found += self._checked("object", run, site, objects)
-        result.findings += self._weighed(found, whole, f"{team.name}/{result.job}")
+        result.findings += self._weighed(found, whole, result)
         return RunResult(run, site, whole, base, objects)
+
+    def _weighed(self, found: list[Finding], whole: Effective, result: JobResult) -> list[Finding]:
+        job = f"{result.team}/{result.job}"
+        return weighed(found, whole, job, self.policy, self.today)
 
     def _mounted(self, whole: Effective, run: Run | None) -> Iterator[tuple[str, str]]:
         """The files that the run mounts, or would, and the state that each is in."""
@@ -381,38 +265,6 @@ class Project:
             reports = rule.check(run, site, objects) if stage == "object" else rule.check(run, site)
             for report in reports:
                 yield placed(rule.name, report, run.origins)
-
-    def _weighed(self, findings: list[Finding], whole: Effective, job: str) -> list[Finding]:
-        """The findings with the weights of policy, without those that are waived for the job.
-
-        Errors are neither lowered nor waived here.
-        """
-        rules: RulesPolicy | None = self.policy.rules.value if self.policy.rules else None
-        weights: dict[str, str] = {}
-        for name, weight in ((rules.severity if rules else None) or {}).items():
-            registered = lookup(name)
-            if registered is not None and registered.rule.severity is not Severity.ERROR:
-                weights[registered.name] = weight
-        waivers = [
-            (waiver.value.rule, waiver.value.until)
-            for waiver in self.policy.waivers.values()
-            if any(fnmatchcase(job, pattern) for pattern in waiver.value.jobs)
-        ]
-        waivers += [(waiver.rule, waiver.until) for waiver in whole.declaration.waive or ()]
-        waived: set[str] = set()
-        for name, until in waivers:
-            registered = lookup(name)
-            if registered is None or registered.rule.severity is Severity.ERROR:
-                continue
-            if until >= self.today:
-                waived.add(registered.name)
-        kept: list[Finding] = []
-        for item in findings:
-            weight = weights.get(item.rule)
-            if weight == "off" or item.rule in waived:
-                continue
-            kept.append(item if weight is None else item.with_severity(Severity(weight)))
-        return kept
 
 
 def placed(rule: str, report: Report, origins: Origins) -> Finding:

@@ -1,0 +1,73 @@
+"""What becomes of one declaration: findings, models, and the objects of its runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler.backends import Object
+from compiler.base import Base
+from compiler.diagnostics import Finding, Severity
+from compiler.effective import Effective
+from compiler.model import Run
+from compiler.nodes import Mapping
+from compiler.site import Site
+from compiler.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Which run of a declaration is meant, where it is not simply the first.
+
+    `image` and `base` are the digest and the snapshot that an earlier run of the lineage had, where
+    this one goes on with them.
+    """
+
+    number: int = 1
+    lineage: int | None = None
+    folder: str | None = None
+    source: str = "unpublished"
+    image: str | None = None
+    base: Base | None = None
+
+
+FIRST = Ask()
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run of a job on one cluster: the model, and the objects that it becomes.
+
+    `objects[0]` is the training object with the base merged in; ConfigMaps follow.
+    """
+
+    run: Run
+    site: Site
+    effective: Effective
+    base: Base
+    objects: tuple[Object, ...]
+
+
+@dataclass(slots=True)
+class JobResult:
+    """What became of one declaration.
+
+    `runs` are the runs that are right in every respect; `models` holds, by cluster, also those
+    that an error stands against, for what runs already is judged by what it is.
+    """
+
+    path: str
+    digest: str = ""
+    team: str = ""
+    job: str = ""
+    clusters: tuple[str, ...] = ()
+    findings: list[Finding] = field(default_factory=list)  # type: ignore[assignment]
+    runs: list[RunResult] = field(default_factory=list)  # type: ignore[assignment]
+    depends: dict[str, str] = field(default_factory=dict)  # type: ignore[assignment]
+    models: dict[str, Run] = field(default_factory=dict[str, Run])
+    node: Mapping | None = None
+    source: Source | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether no error stands against it."""
+        return all(f.severity is not Severity.ERROR for f in self.findings)
