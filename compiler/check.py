@@ -35,7 +35,6 @@ def check_again(
     if known is not None:
         return known.within(repository, paths)
     from compiler.project import Project
-    from compiler.results import 
 
     return check(Project(repository, at=at, cluster=cluster), paths, memory=memory)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from compiler.check import check
+from compiler.printing import reader
 from compiler.project import Project
 from compiler.report import CheckReport, render
 from compiler.repository import Repository
-from compiler.printing import reader
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = sorted((ROOT / "tests" / "messages").glob("*.md"))

@@ -21,8 +21,9 @@ from compiler.model import mapping, scalar
 from compiler.nodes import Mapping, Node, Scalar, Sequence
 from compiler.passthrough import over, typed
 from compiler.podproblems import problems
-from compiler.project import JobResult, Project
+from compiler.project import Project
 from compiler.repository import Repository
+from compiler.results import JobResult
 from compiler.source import decode
 from compiler.tree import read
 from tools import podschema

@@ -20,8 +20,9 @@ import yaml
 from manifest_meaning import leaves
 
 from compiler import kustomize, overlay
-from compiler.project import Project, RunResult
+from compiler.project import Project
 from compiler.repository import Repository
+from compiler.results import RunResult
 
 CASES = Path(__file__).parent / "cases" / "real"
 MANIFESTS = Path(__file__).parents[2] / "shared" / "cases" / "pytorchjob"
