@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import fields, is_dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from compiler.model import Image, Member, Run
@@ -23,6 +23,7 @@ OPERATIONAL_ENV = ("NCCL_*", "UCX_*", "FI_*", "GLOO_*", "OMP_*", "TORCH_NCCL_*",
 _OWN = frozenset({"image", "command", "args", "env", "files", "mounts", "working_dir", "pod"})
 
 
+@lru_cache(maxsize=4096)
 def operational(name: str, patterns: tuple[str, ...] = OPERATIONAL_ENV) -> bool:
     """Whether an environment variable does not count as training."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import Literal
 
 from compiler import shell
@@ -191,17 +190,17 @@ def _program(words: Sequence[Word]) -> int | None:
     """The index of the program, behind wrappers; None where there are no words."""
     if not words:
         return None
-    if PurePosixPath(words[0].text).name not in _WRAPPERS:
+    if shell.program(words[0].text) not in _WRAPPERS:
         return 0
     for index, word in enumerate(words):
-        name = PurePosixPath(word.text).name
+        name = shell.program(word.text)
         if name in _PROGRAMS or name in shell.SHELLS or _PYTHON.fullmatch(name):
             return index
     return 0
 
 
 def _launch(words: Sequence[Word]) -> Launch:
-    name = PurePosixPath(words[0].text).name
+    name = shell.program(words[0].text)
     launcher: Launcher = _PROGRAMS.get(name, "other")
     rest = words[1:]
     if launcher == "accelerate" and name == "accelerate":
@@ -227,7 +226,7 @@ def _python(words: Sequence[Word]) -> tuple[Launcher, Sequence[Word]]:
             return "python", ()
         index += 2 if option in _PYTHON_VALUES else 1
     if index < len(words):
-        name = PurePosixPath(words[index].text).name
+        name = shell.program(words[index].text)
         if name in _PROGRAMS and not name.endswith(".py"):
             return _launch(words[index:]).launcher, words[index + 1 :]
     return "python", words[index:]

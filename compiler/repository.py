@@ -112,7 +112,14 @@ class Repository:
 
     def relative(self, path: Path) -> str:
         """A path as it is printed: from the root, with `/`."""
+        start, text = self._prefix, str(path)
+        if text.startswith(start) and os.sep == "/":
+            return text[len(start) :]
         return path.relative_to(self.root).as_posix()
+
+    @cached_property
+    def _prefix(self) -> str:
+        return str(self.root).rstrip("/") + "/"
 
     def contains(self, path: Path) -> bool:
         """Whether a path, with all links followed, is inside the repository."""

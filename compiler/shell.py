@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
@@ -34,13 +35,19 @@ class Use:
     optional: bool
 
 
+@lru_cache(maxsize=4096)
+def program(word: str) -> str:
+    """The name of the program that a word starts: the last part of its path."""
+    return PurePosixPath(word).name
+
+
 def script_index(words: Sequence[str]) -> int | None:
     """The index of the script in the words of a shell (`bash -c SCRIPT`), None if there is none.
 
     `words[0]` is the shell. Options may be bundled (`-lc`, `-euxc`) and may have a value
     (`-o pipefail`).
     """
-    if not words or PurePosixPath(words[0]).name not in SHELLS:
+    if not words or program(words[0]) not in SHELLS:
         return None
     script = False
     index = 1

@@ -36,12 +36,12 @@ env: {MARK: "a b"}
 - YAML 1.2.2: section 5.1
 """
 
-import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from compiler.diagnostics import Place, Severity
-from compiler.model import Run
+from compiler.model import File, Run
 from compiler.nodes import Mapping, Node, Scalar, walk
 from compiler.rules import Report, Route, Rule
 from compiler.site import Site
@@ -50,64 +50,80 @@ from compiler.yamlout import LOST_BY_KUSTOMIZE
 RULE = Rule(
     code="SRC117",
     severity=Severity.ERROR,
-    stage="object",
+    stage="run",
     sources=("go.yaml.in/yaml: readerc.go yaml_parser_update_buffer", "YAML 1.2.2: section 5.1"),
 )
 
 
-def check(run: Run, site: Site, objects: Sequence[Any]) -> Iterator[Report]:
+# These tell people something, and reach no object.
+_APART = frozenset({"description", "owner", "contact", "waive"})
+
+
+def check(run: Run, site: Site) -> Iterator[Report]:
     """The texts that kustomize would not bring through."""
-    # JSON has these characters as they are: one search tells that all is well.
-    if not LOST_BY_KUSTOMIZE.search(json.dumps(objects, ensure_ascii=False)):
+    seen: set[str] = set()
+    for member in run.members:
+        for file in member.files:
+            if file.source not in seen:
+                seen.add(file.source)
+                yield from _in_file(file)
+    for start, root in (((), run.origins.effective), (("master",), run.origins.master)):
+        # One search over all text tells that all is well, as it nearly always is.
+        if root is None or not LOST_BY_KUSTOMIZE.search("\n".join(_texts(root))):
+            continue
+        for route, key, text in _lost(root):
+            if route[0] not in _APART and text not in seen:
+                seen.add(text)
+                where = (*start, *route)
+                yield Report(where, _message(text, "this text"), "take the character out", key=key)
+
+
+def _in_file(file: File) -> Iterator[Report]:
+    try:
+        text = file.content.decode()
+    except UnicodeDecodeError:
         return
-    lost = {text for thing in objects for text in _texts(thing) if LOST_BY_KUSTOMIZE.search(text)}
-    if not lost:
-        return
-    files = {file.source: file for member in run.members for file in member.files}
-    for source, file in files.items():
-        text = file.content.decode("utf-8", "replace")
-        if text in lost:
-            found = LOST_BY_KUSTOMIZE.search(text)
-            assert found is not None
-            before = text[: found.start()]
-            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-            lost.discard(text)
-            yield Report(
-                (),
-                _message(text, f"the file {source}"),
-                "take it out of the file",
-                place=Place(source, line, column, line, column + 1),
-            )
-    for route, key, text in _declared(run):
-        if any(text in other for other in lost) and LOST_BY_KUSTOMIZE.search(text):
-            lost = {other for other in lost if text not in other}
-            yield Report(route, _message(text, "this text"), "take the character out", key=key)
-    for text in sorted(lost):
-        yield Report((), _message(text, f"the text {text!r:.40}"), "take the character out")
+    # With a control character of ASCII the file goes into the object as base64.
+    found = None if _BASE64.search(text) else LOST_BY_KUSTOMIZE.search(text)
+    if found is not None:
+        before = text[: found.start()]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        yield Report(
+            (),
+            _message(text, f"the file {file.source}"),
+            "take it out of the file",
+            place=Place(file.source, line, column, line, column + 1),
+        )
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():  # type: ignore[misc]
-            yield str(key)  # type: ignore[misc]
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:  # type: ignore[misc]
-            yield from _texts(item)
+_BASE64 = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
-def _declared(run: Run) -> Iterator[tuple[Route, bool, str]]:
-    roots: list[tuple[Route, Node | None]] = [((), run.origins.effective)]
-    roots.append((("master",), run.origins.master))
-    for start, root in roots:
-        for route, node in walk(root) if root is not None else ():
-            if isinstance(node, Scalar):
-                yield (*start, *route), False, str(node)
-            elif isinstance(node, Mapping):
-                for key in node:
-                    yield (*start, *route, str(key)), True, str(key)
+def _texts(root: Mapping) -> list[str]:
+    """All keys and values under a mapping, in no order."""
+    found: list[str] = []
+    rest: list[Any] = [root]
+    while rest:
+        node = rest.pop()
+        if node.__class__ is Scalar:
+            found.append(node)
+        elif isinstance(node, Mapping):
+            found += node
+            rest += node.values()
+        else:
+            rest += node
+    return found
+
+
+def _lost(root: Node) -> Iterator[tuple[Route, bool, str]]:
+    """Each text that would be lost: its route, and whether it is the key there."""
+    for route, node in walk(root):
+        if isinstance(node, Scalar) and LOST_BY_KUSTOMIZE.search(node):
+            yield route, False, str(node)
+        elif isinstance(node, Mapping):
+            for key in node:
+                if LOST_BY_KUSTOMIZE.search(key):
+                    yield (*route, str(key)), True, str(key)
 
 
 def _message(text: str, what: str) -> str:
