@@ -24,7 +24,6 @@ from compiler.lowering import lower
 from compiler.memory import state_of
 from compiler.model import Identity, Origins, Run
 from compiler.nodes import Mapping
-from compiler.overlay import desired
 from compiler.policy.team import Team
 from compiler.repository import Document, Policy, Repository
 from compiler.results import Ask, JobResult, RunResult
@@ -237,11 +236,11 @@ class Project:
             # The object of a run that cannot be right would only repeat its mistakes.
             result.findings += self._weighed(found, whole, result)
             return None
-        emitted = backend.emit(run, site)
-        objects = (desired(base, emitted[0], backend.target), *emitted[1:])
-        found += self._checked("object", run, site, objects)
+        made = RunResult(run, site, whole, base, backend)
+        if of_stage("object"):
+            found += self._checked("object", run, site, made.objects)
         result.findings += self._weighed(found, whole, result)
-        return RunResult(run, site, whole, base, objects)
+        return made
 
     def _weighed(self, found: list[Finding], whole: Effective, result: JobResult) -> list[Finding]:
         job = f"{result.team}/{result.job}"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from compiler.backends import Object
+from compiler.backends import Backend, Object
 from compiler.base import Base
 from compiler.diagnostics import Finding, Severity
 from compiler.effective import Effective
 from compiler.model import Run
 from compiler.nodes import Mapping
+from compiler.overlay import desired
 from compiler.site import Site
 from compiler.source import Source
 
@@ -33,18 +35,24 @@ class Ask:
 FIRST = Ask()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunResult:
-    """One run of a job on one cluster: the model, and the objects that it becomes.
-
-    `objects[0]` is the training object with the base merged in; ConfigMaps follow.
-    """
+    """One run of a job on one cluster: the model, and the objects that it becomes."""
 
     run: Run
     site: Site
     effective: Effective
     base: Base
-    objects: tuple[Object, ...]
+    backend: Backend
+
+    @cached_property
+    def objects(self) -> tuple[Object, ...]:
+        """The training object with the base merged in, then the ConfigMaps.
+
+        They are made when somebody asks: a check of many jobs needs the models alone.
+        """
+        training, *others = self.backend.emit(self.run, self.site)
+        return (desired(self.base, training, self.backend.target), *others)
 
 
 @dataclass(slots=True)

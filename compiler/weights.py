@@ -19,6 +19,8 @@ def weighed(
 
     Errors are neither lowered nor waived here.
     """
+    if not findings:
+        return []
     rules: RulesPolicy | None = policy.rules.value if policy.rules else None
     weights: dict[str, str] = {}
     for name, weight in ((rules.severity if rules else None) or {}).items():
