@@ -146,8 +146,8 @@ REPORTED = {
         {},
         "duration-above-cap",
         "5:15",
-        "192h is too long; a run of the team nlp may take 168h",
-        "write 168h or less",
+        "8d is too long; a run of the team nlp may take 7d",
+        "write 7d or less",
     ),
     "no duration where there is a cap": (
         job(max_duration=None),
@@ -155,7 +155,7 @@ REPORTED = {
         "duration-above-cap",
         "1:1",
         "nothing says how long the run may take",
-        "add `max_duration:` with 168h or less",
+        "add `max_duration:` with 7d or less",
     ),
     "Kueue's queue as a label": (
         job("labels: {kueue.x-k8s.io/queue-name: data}"),
