@@ -32,7 +32,8 @@ def test_an_image_without_a_digest_is_refused(text: str, place: str, reference: 
     item = only("unpinned-image", findings(text))
     assert spot(item) == f"jobs/example.yaml:{place}"
     assert f"`{reference}` has no digest" in item.message
-    assert f"runwright image pin {reference}" in item.help
+    assert "add @sha256:<64 hex digits>" in item.help
+    assert "images/lock.yaml" in item.help
 
 
 @pytest.mark.parametrize(
