@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import PlainValidator
 
 from compiler.fields import schema_of
+from compiler.nodes import Mapping
 from compiler.scalars import fault, letters, matching, shown
 
 # Room for `-r9999` and the pods' suffixes within the 63 characters of a Service name, and within
@@ -75,8 +76,8 @@ class AcceleratorCount:
 def _accelerators(value: object) -> AcceleratorCount:
     if isinstance(value, AcceleratorCount):
         return value
-    if isinstance(value, dict) and len(value) == 1:  # type: ignore[arg-type]
-        name, count = next(iter(value.items()))  # type: ignore[misc]
+    if isinstance(value, Mapping) and len(value) == 1:
+        name, count = next(iter(value.items()))
         raise fault(
             "bad-accelerators",
             "accelerators are one word, name and count",

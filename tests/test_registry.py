@@ -186,3 +186,10 @@ def test_reference_names_every_field_of_every_model() -> None:
         for block in (schema, *schema.get("$defs", {}).values()):
             for key in block.get("properties", {}):
                 assert f"| `{key}`" in text
+
+
+@each_rule
+def test_rule_has_a_case_of_its_own_beside_its_page(rule: Registered) -> None:
+    cases = [*(ROOT / "tests").glob("*.py"), *(ROOT / "tests" / "messages").glob("*.md")]
+    texts = [path.read_text("utf-8") for path in cases if path != Path(__file__)]
+    assert any(rule.name in text for text in texts)
