@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING
 
 from compiler.diagnostics import Finding, Related, Severity
 from compiler.policy.team import Team
-from compiler.repository import Document
 from compiler.rules import Rule, finding
 
 if TYPE_CHECKING:
     from compiler.check import Judged
     from compiler.project import Project
+    from compiler.repository import Document
 
 RULE = Rule(
     code="DEC233",
