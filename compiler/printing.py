@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from compiler.check import Checked
-from compiler.diagnostics import Finding, arrange
+from compiler.diagnostics import CompilerError, Finding, arrange
 from compiler.report import CheckReport, Sources, render
 from compiler.repository import Repository
 from compiler.source import Source, decode
@@ -46,6 +46,12 @@ def print_findings(
     )
     stream: TextIO = sys.stderr
     stream.write(render("text", report))
+
+
+def plain_or_json(verb: str, form: str) -> None:
+    """Raise CompilerError for a form of findings alone, where a verb prints something else."""
+    if form not in ("text", "json"):
+        raise CompilerError(f"{verb} has no form `{form}`", "write --format text or --format json")
 
 
 def reader(repository: Repository) -> Sources:

@@ -21,6 +21,7 @@ class Wish:
     image: str | None = None
     accelerators: str | None = None
     num_nodes: int = 1
+    cluster: str | None = None
 
 
 def scaffold(wish: Wish, policy: Policy) -> tuple[str, str]:
@@ -29,12 +30,13 @@ def scaffold(wish: Wish, policy: Policy) -> tuple[str, str]:
     if problem is not None:
         raise CompilerError(f"`{wish.name}` is no name for a job: {problem[0]}", problem[1])
     team = _team(wish, policy)
-    cluster = _cluster(team, policy)
+    cluster = _cluster(wish, team, policy)
     image = wish.image or _first_image(policy)
     accelerators = wish.accelerators or _first_accelerator(cluster)
-    depth = "../.."
-    lines = [f"# yaml-language-server: $schema={depth}/schemas/job.schema.json"]
+    lines = ["# yaml-language-server: $schema=../../schemas/job.schema.json"]
     lines += [f"description: what {wish.name} trains, for whom", f"image: {image}"]
+    if cluster.name != _default(team):
+        lines.append(f"cluster: {cluster.name}")
     if accelerators is not None:
         lines.append(f"accelerators: {accelerators}    # per node")
     if wish.num_nodes != 1:
@@ -59,18 +61,44 @@ def _team(wish: Wish, policy: Policy) -> Document[Team]:
         raise CompilerError(
             "which team?", "add --team with one of: " + ", ".join(sorted(policy.teams))
         )
+    if f"policy/teams/{wish.team}.yaml" in policy.broken:
+        raise CompilerError(f"policy/teams/{wish.team}.yaml cannot be read", "run `check`")
     if wish.team not in policy.teams:
         raise CompilerError(f"there is no team `{wish.team}`", choose(wish.team, policy.teams))
     return policy.teams[wish.team]
 
 
-def _cluster(team: Document[Team], policy: Policy) -> Document[Cluster]:
-    name = team.value.default_cluster or team.value.clusters[0]
-    if name not in policy.clusters:
+def _default(team: Document[Team]) -> str | None:
+    """The cluster of a job that names none."""
+    clusters = team.value.clusters
+    return team.value.default_cluster or (clusters[0] if len(clusters) == 1 else None)
+
+
+def _cluster(wish: Wish, team: Document[Team], policy: Policy) -> Document[Cluster]:
+    """The cluster that is wished for, else the first of the team's that has the accelerators."""
+    own = team.value.clusters
+    if wish.cluster is not None and wish.cluster not in own:
         raise CompilerError(
-            f"the cluster {name} of the team {team.name} cannot be read", "run `check`"
+            f"the team {team.name} has no cluster `{wish.cluster}`", choose(wish.cluster, own)
         )
-    return policy.clusters[name]
+    default = _default(team)
+    names = [wish.cluster] if wish.cluster else [*([default] if default else []), *own]
+    known = [policy.clusters[name] for name in names if name in policy.clusters]
+    if not known:
+        raise CompilerError(f"no cluster of the team {team.name} can be read", "run `check`")
+    if wish.accelerators is None:
+        return known[0]
+    wanted = wish.accelerators.partition(":")[0]
+    for cluster in known:
+        if wanted in (cluster.value.accelerators or {}):
+            return cluster
+    catalogue = sorted({name for cluster in known for name in cluster.value.accelerators or {}})
+    raise CompilerError(
+        f"no cluster of the team {team.name} has accelerators `{wanted}`"
+        if wish.cluster is None
+        else f"the cluster {wish.cluster} has no accelerators `{wanted}`",
+        choose(wanted, catalogue),
+    )
 
 
 def _first_image(policy: Policy) -> str:

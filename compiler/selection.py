@@ -16,15 +16,15 @@ def select(repository: Repository, word: str) -> Path:
     TEAM/NAME also among the files of `jobs/` that say that team.
     """
     files, _ = repository.job_files()
-    for base in (Path.cwd(), repository.root):
-        path = (base / word).resolve()
-        if path.suffix in SUFFIXES and path in {file.resolve() for file in files}:
-            return next(file for file in files if file.resolve() == path)
-    team, slash, name = word.rpartition("/")
-    found = [file for file in files if file.stem == name]
-    if slash:
-        found = [file for file in found if _team(repository, file) == team]
+    if Path(word).suffix in SUFFIXES:
+        by_place = {file.resolve(): file for file in files}
+        for base in (Path.cwd(), repository.root):
+            file = by_place.get((base / word).resolve())
+            if file is not None:
+                return file
+    found = named(repository, word)
     if not found:
+        name = word.rpartition("/")[2]
         names = [file.stem for file in files]
         raise CompilerError(
             f"there is no job `{word}`", choose(name, names, "add a file under jobs/")
@@ -33,6 +33,13 @@ def select(repository: Repository, word: str) -> Path:
         shown = ", ".join(repository.relative(file) for file in found)
         raise CompilerError(f"`{word}` is more than one job: {shown}", "name the team, or the file")
     return found[0]
+
+
+def named(repository: Repository, word: str) -> list[Path]:
+    """The declarations of NAME, or of TEAM/NAME."""
+    team, slash, name = word.rpartition("/")
+    found = [file for file in repository.job_files()[0] if file.stem == name]
+    return [file for file in found if _team(repository, file) == team] if slash else found
 
 
 def _team(repository: Repository, file: Path) -> str:

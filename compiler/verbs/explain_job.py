@@ -23,10 +23,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, repository: Repository) -> int:
     """Print the values of each of its runs; 1 where there is none."""
     from compiler.explanation import explanation
-    from compiler.printing import print_findings
+    from compiler.printing import plain_or_json, print_findings
     from compiler.project import Project
     from compiler.selection import select
 
+    plain_or_json(NAME, options.format)
     project = Project(repository, at=options.at, cluster=options.cluster)
     result = project.judge(select(repository, options.job))
     findings = [*project.policy.findings, *project.base_findings, *result.findings]

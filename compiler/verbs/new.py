@@ -29,6 +29,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     from compiler.project import Project
     from compiler.replacement import replace_file
     from compiler.scaffold import Wish, scaffold
+    from compiler.selection import named
 
     team, slash, name = options.job.rpartition("/")
     if slash and options.team not in (None, team):
@@ -36,21 +37,24 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     if options.num_nodes < 1:
         raise CompilerError("a job has one node or more")
     project = Project(repository, at=options.at, cluster=options.cluster)
-    wish = Wish(name, team or options.team, options.image, options.accelerators, options.num_nodes)
+    wish = Wish(
+        name,
+        team or options.team,
+        options.image,
+        options.accelerators,
+        options.num_nodes,
+        options.cluster,
+    )
     shown, text = scaffold(wish, project.policy)
     path = repository.root / shown
-    taken = [
-        file
-        for file in repository.job_files()[0]
-        if file.stem == name and file.parent == path.parent
-    ]
-    if path.exists() or taken:
-        raise CompilerError(f"{shown} is there already")
+    taken = named(repository, f"{path.parent.name}/{name}")
+    if taken or path.exists():
+        there = repository.relative(taken[0]) if taken else shown
+        raise CompilerError(f"{there} is there already", "edit it, or choose another name")
     result = project.judge(path, text.encode())
     if options.dry_run:
         print(text, end="")
     else:
-        path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, text.encode())
         print(f"wrote {shown}; next: edit it, then run `check {shown}`")
     if result.findings:

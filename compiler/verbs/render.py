@@ -24,10 +24,11 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     """Print the objects; 1 where errors stand against the job."""
     from compiler import yamlout
     from compiler.diagnostics import CompilerError, Severity
-    from compiler.printing import print_findings
+    from compiler.printing import plain_or_json, print_findings
     from compiler.project import Project
     from compiler.selection import select
 
+    plain_or_json(NAME, options.format)
     if options.number < 1:
         raise CompilerError(f"a run's number is 1 or more, not {options.number}")
     path = select(repository, options.job)
