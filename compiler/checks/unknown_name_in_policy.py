@@ -41,13 +41,13 @@ from typing import TYPE_CHECKING
 from compiler.diagnostics import Finding, Place, Related, Severity
 from compiler.policy.cluster import Cluster
 from compiler.policy.team import Team
-from compiler.repository import Document, Policy
 from compiler.rules import Rule, finding, lookup, registered
 from compiler.suggestions import choose
 
 if TYPE_CHECKING:
     from compiler.check import Judged
     from compiler.project import Project
+    from compiler.repository import Document, Policy
 
 RULE = Rule(
     code="DEC230",
