@@ -49,6 +49,10 @@ _UNFIT_FOR_BLOCK: Final = re.compile(
 # themselves, and reads that as YAML, which refuses them, or makes a space of U+0085.
 LOST_BY_KUSTOMIZE: Final = re.compile("[\x7f-\x9f\ufffe\uffff]")
 
+# The same, and what is lost in a patch: text of several lines that starts with a tab becomes a
+# literal block there, whose first line no reader takes for an indented one.
+LOST_IN_PATCH: Final = re.compile("[\x7f-\x9f\ufffe\uffff]|\\A\t(?=[^\n]*\n)")
+
 
 def dump(document: object) -> str:
     """Return the document as block-style YAML that ends with a line feed.

@@ -1,13 +1,15 @@
-"""A text holds a character that does not come through kustomize.
+"""A text does not come through kustomize.
 
 ## What it does
 Reports DEL, C1 control characters (U+0080 to U+009F), U+FFFE and U+FFFF in any text that reaches
-the Kubernetes objects, files of `files:` included.
+the Kubernetes objects, files of `files:` included; and text of several lines that starts with a
+tab, outside of files.
 
 ## Why it is bad
 kustomize passes each object on as JSON, where such characters stand as themselves, and reads that
 as YAML, which refuses them, or turns U+0085 into a space. The process would get another text than
-the one that was declared, or the build would stop.
+the one that was declared, or the build would stop. Text of several lines becomes a literal block on
+the way, and no reader takes a tab for the indentation of its first line.
 
 ## Example
 ```yaml
@@ -45,7 +47,7 @@ from compiler.model import File, Run
 from compiler.nodes import Mapping, Node, Scalar, walk
 from compiler.rules import Report, Route, Rule
 from compiler.site import Site
-from compiler.yamlout import LOST_BY_KUSTOMIZE
+from compiler.yamlout import LOST_BY_KUSTOMIZE, LOST_IN_PATCH
 
 RULE = Rule(
     code="SRC117",
@@ -68,8 +70,11 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                 seen.add(file.source)
                 yield from _in_file(file)
     for start, root in (((), run.origins.effective), (("master",), run.origins.master)):
+        if root is None:
+            continue
         # One search over all text tells that all is well, as it nearly always is.
-        if root is None or not LOST_BY_KUSTOMIZE.search("\n".join(_texts(root))):
+        together = "\n".join(_texts(root))
+        if "\t" not in together and not LOST_BY_KUSTOMIZE.search(together):
             continue
         for route, key, text in _lost(root):
             if route[0] not in _APART and text not in seen:
@@ -118,15 +123,17 @@ def _texts(root: Mapping) -> list[str]:
 def _lost(root: Node) -> Iterator[tuple[Route, bool, str]]:
     """Each text that would be lost: its route, and whether it is the key there."""
     for route, node in walk(root):
-        if isinstance(node, Scalar) and LOST_BY_KUSTOMIZE.search(node):
+        if isinstance(node, Scalar) and LOST_IN_PATCH.search(node):
             yield route, False, str(node)
         elif isinstance(node, Mapping):
             for key in node:
-                if LOST_BY_KUSTOMIZE.search(key):
+                if LOST_IN_PATCH.search(key):
                     yield (*route, str(key)), True, str(key)
 
 
 def _message(text: str, what: str) -> str:
-    found = LOST_BY_KUSTOMIZE.search(text)
+    found = LOST_IN_PATCH.search(text)
     assert found is not None
+    if found[0] == "\t":
+        return f"{what} starts with a tab and has several lines, which kustomize cannot read back"
     return f"{what} holds U+{ord(found[0]):04X}, which does not come through kustomize"
