@@ -71,7 +71,8 @@ def copy(tmp_path: Path) -> Path:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / part, root / part, symlinks=True, ignore=ignored)
     (root / "tests").mkdir()
-    for part in ("pyproject.toml", "tests/conftest.py", "tests/test_registry.py"):
+    tests = ("conftest.py", "declarations.py", "test_registry.py")
+    for part in ("pyproject.toml", *(f"tests/{test}" for test in tests)):
         shutil.copy(ROOT / part, root / part)
     return root
 
