@@ -1,0 +1,334 @@
+"""From a repository to what the fold wants to know of each declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+
+from compiler.backends import backends
+from compiler.diagnostics import Finding, Severity
+from compiler.digests import operation, training
+from compiler.guard import guarded
+from compiler.model import Member, Run
+from compiler.nodes import Mapping as Tree
+from compiler.nodes import Scalar, plain
+from compiler.project import Project
+from compiler.results import Ask, JobResult
+from compiler.rules import registered
+from compiler.runs.entries import Entry, Ledger
+from compiler.runs.fold import Declared, Key, StopNow, Target
+from compiler.runs.room import CPU, Limits
+
+# Of a declaration, what neither digest counts and no run is made of.
+NEUTRAL = frozenset(
+    {"description", "owner", "contact", "expires", "waive", "state", "cluster", "was", "max_cost"}
+)
+Ranks = Callable[[str], int]
+
+
+@dataclass(slots=True)
+class Gathered:
+    """All declarations as the fold wants them, and everything that is wrong in the repository."""
+
+    declared: list[Declared]
+    results: dict[Key, JobResult]
+    findings: list[Finding]
+
+
+def gather(project: Project, ranks: Ranks, ledgers: Mapping[Key, Ledger]) -> Gathered:
+    """What is declared now.
+
+    A file that cannot be judged keeps its job: by the team of its folder or its own line, else by
+    every ledger of that name, for nothing that was meant to be there may be read as absent.
+    """
+    files, findings = project.repository.job_files()
+    findings = [*findings, *project.policy.findings, *project.base_findings]
+    results = [project.judge(path) for path in files]
+    for result in results:
+        findings += result.findings
+    findings += _together(results, project)
+    errors = _errors_by_path(findings)
+    declared: list[Declared] = []
+    by_key: dict[Key, JobResult] = {}
+    for path, result in zip(files, results, strict=True):
+        job = result.job or path.stem
+        if not result.team:
+            keys = [key for key in ledgers if key[1] == job] or [("", job)]
+            declared += [_unusable(key, result, ranks, errors) for key in keys]
+            continue
+        key = (result.team, job)
+        if key in by_key:
+            # Named by two files: neither is believed.
+            declared = [item for item in declared if item.key != key]
+            declared.append(_unusable(key, result, ranks, errors))
+            continue
+        by_key[key] = result
+        declared.append(_declared(key, result, project, ranks, errors))
+    broken = _broken_teams(project, ledgers, {item.key for item in declared})
+    return Gathered([*declared, *broken], by_key, findings)
+
+
+def _together(results: Sequence[JobResult], project: Project) -> list[Finding]:
+    """The findings about several jobs together."""
+    from compiler.check import summarised
+    from compiler.rules import of_stage
+
+    jobs = [summarised(result) for result in results]
+    found: list[Finding] = []
+    for rule in of_stage("repository"):
+        assert rule.check is not None
+        found += rule.check(jobs, project)  # type: ignore[arg-type]
+    return found
+
+
+def _errors_by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    errors: dict[str, list[Finding]] = {}
+    for item in findings:
+        if item.severity is Severity.ERROR:
+            for path in {item.place.path, *(related.place.path for related in item.related)}:
+                errors.setdefault(path, []).append(item)
+    return errors
+
+
+def _unusable(
+    key: Key, result: JobResult, ranks: Ranks, errors: Mapping[str, list[Finding]]
+) -> Declared:
+    found = errors.get(result.path, [])
+    why = _said(found[0]) if found else f"{result.path} cannot be read"
+    return Declared(*key, result.path, unusable=why, order=(ranks(result.path), result.path))
+
+
+def _said(item: Finding) -> str:
+    return f"{item.code} {item.rule} at {item.place.path}:{item.place.line or 1}: {item.message}"
+
+
+def _declared(
+    key: Key,
+    result: JobResult,
+    project: Project,
+    ranks: Ranks,
+    errors: Mapping[str, list[Finding]],
+) -> Declared:
+    node, source = result.node, result.source
+    found = errors.get(result.path, [])
+    stopped = _word(node, "state") == "stopped"
+    expired = _expired(node, project.today)
+    missing = [name for name in result.clusters if name not in result.models]
+    shape = [item for item in found if registered()[item.rule].rule.stage == "source"]
+    if node is None or source is None or not result.clusters or (missing and shape):
+        return _unusable(key, result, ranks, errors)
+    refusing = [item for item in found if registered()[item.rule].rule.stage != "source"]
+    targets = {
+        cluster: _target(run, project, _said(refusing[0]) if refusing else "")
+        for cluster, run in result.models.items()
+    }
+    return Declared(
+        *key,
+        result.path,
+        text=source.text,
+        clusters=result.clusters,
+        targets=targets,
+        stopped=stopped,
+        expired=expired,
+        unusable=_said(shape[0]) if shape else "",
+        was=_word(node, "was") or None,
+        order=(ranks(result.path), result.path),
+        files=dict(result.depends),
+    )
+
+
+def _word(node: Tree | None, name: str) -> str:
+    value = node.get(name) if node is not None else None
+    return str(value) if isinstance(value, Scalar) else ""
+
+
+def _expired(node: Tree | None, today: date) -> bool:
+    try:
+        return date.fromisoformat(_word(node, "expires")) < today
+    except ValueError:
+        return False
+
+
+def _target(run: Run, project: Project, refused: str) -> Target:
+    patterns = _patterns(project)
+    checkpoint = run.checkpoint
+    resume = int(checkpoint.resume[1:]) if checkpoint and checkpoint.resume else None
+    return Target(
+        training=training(run, patterns),
+        operation=operation(run, patterns),
+        demand=demand(run),
+        guarded=guarded(run),
+        resume_from=resume,
+        nodes=run.nodes,
+        image=run.others.image.digest or run.others.image.reference,
+        image_name=run.others.image.name or "",
+        checkpoint_root=checkpoint.path.rstrip("/") if checkpoint else None,
+        declared_hours=hours(run),
+        refused=refused,
+    )
+
+
+def _patterns(project: Project) -> tuple[str, ...]:
+    from compiler.digests import OPERATIONAL_ENV
+
+    rules = project.policy.rules
+    written = rules.value.operational_env if rules is not None else None
+    return OPERATIONAL_ENV if written is None else tuple(written)
+
+
+def demand(run: Run) -> dict[str, int]:
+    """What a run holds at the most: accelerators by name, or its nodes where it has none."""
+    held: dict[str, int] = {}
+    for member, nodes in ((run.first, 1), (run.others, run.nodes - 1)):
+        if member.devices is not None and nodes:
+            name = member.devices.name
+            held[name] = held.get(name, 0) + member.devices.count * nodes
+    return held or {CPU: run.nodes}
+
+
+def hours(run: Run) -> str:
+    """Accelerator-hours at the most (node-hours without accelerators), as a decimal number."""
+    if run.max_duration is None:
+        return ""
+    return decimal(Fraction(sum(demand(run).values()) * run.max_duration, 3600))
+
+
+def decimal(value: Fraction) -> str:
+    """A fraction as a decimal number of at most three digits after the point, rounded up."""
+    thousandths = -(-value.numerator * 1000 // value.denominator)
+    whole, rest = divmod(thousandths, 1000)
+    return f"{whole}.{rest:03d}".rstrip("0").rstrip(".")
+
+
+def _broken_teams(
+    project: Project, ledgers: Mapping[Key, Ledger], known: set[Key]
+) -> list[Declared]:
+    """Jobs with runs whose team's policy cannot be read: left as they are."""
+    broken = project.policy.broken
+    return [
+        Declared(
+            *key,
+            f"policy/teams/{key[0]}.yaml",
+            unusable=f"policy/teams/{key[0]}.yaml is unreadable",
+        )
+        for key in ledgers
+        if key not in known and f"policy/teams/{key[0]}.yaml" in broken
+    ]
+
+
+def limits(project: Project) -> dict[str, Limits]:
+    """The room on each cluster, as policy has it."""
+    made: dict[str, Limits] = {}
+    for name, document in project.policy.clusters.items():
+        cluster = document.value
+        capacity = {
+            accelerator: entry.per_node * entry.nodes
+            for accelerator, entry in (cluster.accelerators or {}).items()
+        }
+        if cluster.cpu_nodes is not None:
+            capacity[CPU] = cluster.cpu_nodes.nodes
+        quota: dict[str, dict[str, int]] = {}
+        runs: dict[str, int] = {}
+        for team, policy in project.policy.teams.items():
+            own = (policy.value.quota or {}).get(name)
+            if own is not None:
+                quota[team] = {
+                    accelerator: amount.guaranteed + (amount.borrowing or 0)
+                    for accelerator, amount in own.items()
+                }
+            if policy.value.caps is not None and policy.value.caps.runs is not None:
+                runs[team] = policy.value.caps.runs
+        waits = (cluster.admission or "kueue") == "kueue"
+        made[name] = Limits(capacity, quota, runs, waits)
+    return made
+
+
+def stops(project: Project) -> list[StopNow]:
+    """The stops that are in force today."""
+    return [
+        StopNow(stop.value.reason, stop.value.run, stop.value.team, stop.value.image)
+        for stop in project.policy.stops.values()
+        if stop.value.until is None or stop.value.until >= project.today
+    ]
+
+
+def today_digests(
+    project: Project, gathered: Gathered, ledgers: Mapping[Key, Ledger]
+) -> dict[tuple[Key, int], tuple[str, str]]:
+    """The digests of the ledger's runs as today's compiler and policy compute them.
+
+    The ledger keeps each declaration as it was written, and both sides of a comparison are read by
+    the same compiler: so neither its upgrade nor a change of policy restarts anything. Where the
+    old text cannot be judged any more, the recorded digests stand.
+    """
+    same: dict[tuple[Key, int], tuple[str, str]] = {}
+    for key, ledger in ledgers.items():
+        result = gathered.results.get(key)
+        cache: dict[tuple[str, str, str], tuple[str, str] | None] = {}
+        for run in ledger.runs:
+            now = _today(project, key, run, result, cache)
+            if now is not None:
+                same[key, run.number] = now
+    return same
+
+
+def _today(
+    project: Project,
+    key: Key,
+    run: Entry,
+    result: JobResult | None,
+    cache: dict[tuple[str, str, str], tuple[str, str] | None],
+) -> tuple[str, str] | None:
+    at = (run.declared, run.cluster, repr(sorted(run.files.items())))
+    if at not in cache:
+        cache[at] = None
+        model = _unchanged(run, result)
+        if model is None:
+            path = (
+                Path(result.path)
+                if result is not None
+                else Path("jobs") / key[0] / f"{key[1]}.yaml"
+            )
+            judged = project.judge(
+                project.repository.root / path, run.declared.encode(), {run.cluster: Ask()}
+            )
+            model = judged.models.get(run.cluster)
+        if model is not None:
+            patterns = _patterns(project)
+            model = _with_files(model, run.files)
+            cache[at] = (training(model, patterns), operation(model, patterns))
+    return cache[at]
+
+
+def _with_files(model: Run, digests: Mapping[str, str]) -> Run:
+    """The model with the files that the run was started with: their content has no other record."""
+
+    def then(member: Member) -> Member:
+        files = tuple(replace(file, digest=digests.get(file.source, "")) for file in member.files)
+        return replace(member, files=files) if files else member
+
+    others = then(model.others)
+    first = others if model.first is model.others else then(model.first)
+    return replace(model, first=first, others=others)
+
+
+def _unchanged(run: Entry, result: JobResult | None) -> Run | None:
+    """Today's model where the declaration still says the same."""
+    if result is None or result.source is None or result.node is None:
+        return None
+    if result.source.text == run.declared:
+        return result.models.get(run.cluster)
+    return None
+
+
+def meaning(node: Tree) -> object:
+    """What of a declaration counts: everything but the neutral fields."""
+    return plain({key: value for key, value in node.items() if key not in NEUTRAL})
+
+
+def kinds() -> list[tuple[str, str]]:
+    """The API versions and kinds of every object that a back end emits."""
+    return sorted({(b.target.api_version, b.target.kind) for b in backends().values()})

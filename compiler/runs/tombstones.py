@@ -1,0 +1,119 @@
+"""Tombstones: the second layer, in the cluster, that keeps an ended run from coming back.
+
+One small ConfigMap per ended run, never pruned, and a ValidatingAdmissionPolicy that refuses to
+create a training object whose name has one. The policy looks for tombstones in the namespace of
+the object (a binding whose `paramRef` names no namespace looks there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from compiler.overlay import API, NOTICE
+from compiler.runs.entries import Entry
+from compiler.yamlout import dump, dump_all
+
+Object = dict[str, Any]
+LABEL = "runwright/tombstone"
+POLICY = "runwright-tombstones"
+
+
+def tombstone(run: Entry, namespace: str) -> Object:
+    """The ConfigMap that stands for an ended run."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": f"ended-{run.name}",
+            "namespace": namespace,
+            "labels": {LABEL: "true", "app.kubernetes.io/managed-by": "runwright"},
+            "annotations": {
+                "kustomize.toolkit.fluxcd.io/prune": "disabled",
+                "kustomize.toolkit.fluxcd.io/ssa": "IfNotPresent",
+                "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+                "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
+            },
+        },
+        # Nothing that is learned later: what was created once is never changed.
+        "data": {"run": run.name},
+    }
+
+
+def ended_files(cluster: str, runs: Iterable[tuple[str, Entry]]) -> dict[str, str]:
+    """`overlays/<cluster>/ended/`: a tombstone for each ended run, as (namespace, run).
+
+    Only runs that were launched and are no longer listed have one: the object of a listed run may
+    still have to be created again, by a syncer that was slow.
+    """
+    folder = f"overlays/{cluster}/ended"
+    header = f"# Runs of {cluster} that have ended. {NOTICE}\n"
+    files: dict[str, str] = {}
+    for namespace, run in runs:
+        if run.state == "ended" and run.launched and not run.listed:
+            name = f"{namespace}.{run.name}.yaml"
+            files[f"{folder}/{name}"] = dump(tombstone(run, namespace))
+    names = sorted(path.rpartition("/")[2] for path in files)
+    files[f"{folder}/kustomization.yaml"] = header + dump({**API, "resources": names})
+    return files
+
+
+def platform_files(cluster: str, kinds: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """`overlays/<cluster>/platform/`: the policy that heeds tombstones, for these kinds.
+
+    `kinds` are API versions with resources in the plural, such as ("kubeflow.org/v1",
+    "pytorchjobs").
+    """
+    folder = f"overlays/{cluster}/platform"
+    header = f"# What the platform needs on {cluster}. {NOTICE}\n"
+    rules: list[Object] = []
+    for api_version, resource in sorted(kinds):
+        group, _, version = api_version.rpartition("/")
+        rules.append(
+            {
+                "apiGroups": [group],
+                "apiVersions": [version],
+                "operations": ["CREATE"],
+                "resources": [resource],
+            }
+        )
+    policy: Object = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": POLICY},
+        "spec": {
+            "failurePolicy": "Fail",
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {"resourceRules": rules},
+            "validations": [
+                {
+                    "expression": "object.metadata.name != params.data.run",
+                    "messageExpression": (
+                        "'the run ' + object.metadata.name + ' has ended, and a run never starts"
+                        " twice; `runwright bump` starts the next one'"
+                    ),
+                    "reason": "Invalid",
+                }
+            ],
+        },
+    }
+    binding: Object = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": POLICY},
+        "spec": {
+            "policyName": POLICY,
+            "validationActions": ["Deny"],
+            "paramRef": {
+                "selector": {"matchLabels": {LABEL: "true"}},
+                "parameterNotFoundAction": "Allow",
+            },
+        },
+    }
+    return {
+        f"{folder}/kustomization.yaml": header + dump({**API, "resources": ["tombstones.yaml"]}),
+        f"{folder}/tombstones.yaml": header + dump_all([policy, binding]),
+    }
+
+
+PLURALS = {"PyTorchJob": "pytorchjobs", "Job": "jobs", "TrainJob": "trainjobs"}
