@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler import guard
 from compiler.digests import operation, training
 from compiler.launch import starts_torchrun
 from compiler.model import Bounds, Companion, Member, Mount, Run, Security, Variable
@@ -91,8 +92,9 @@ def passed(template: Object, member: Member) -> Object:
 def _container(run: Run, member: Member, ports: list[Object], volumes: Volumes) -> Object:
     container: Object = {"name": CONTAINER, "image": member.image.reference}
     container["imagePullPolicy"] = PULL[member.pull]
-    if member.command is not None:
-        container["command"] = list(member.command)
+    command = guard.command(run, member)
+    if command is not None:
+        container["command"] = command
     if member.args:
         container["args"] = list(member.args)
     if member.working_dir is not None:

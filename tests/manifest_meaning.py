@@ -1,7 +1,8 @@
 """What a PyTorchJob means, leaf by leaf, however it is written.
 
 Two objects that mean the same to the operator have the same leaves: defaults are filled in,
-quantities are numbers, lists with keys are mappings, and a volume stands where it is mounted.
+quantities are numbers, lists with keys are mappings, a volume stands where it is mounted, and the
+guard's command is the one that it guards.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from compiler import quantity
+from compiler import guard, quantity
 
 KEYED = {
     "containers": "name",
@@ -79,6 +80,7 @@ def _container(container: dict[str, Any], volumes: dict[str, Any]) -> dict[str, 
     if resources:
         normal["resources"] = resources
     if "command" in normal:
+        normal["command"] = guard.inner(normal["command"])
         # Only without a command do the arguments stand for themselves: the image's entry gets them.
         normal["command"] = [*normal["command"], *map(str, normal.pop("args", ()))]
     if normal["name"] == "pytorch":

@@ -41,6 +41,7 @@ READS = {
     "data",
     "docgen",
     "formatting",
+    "guard",
     "kustomization",
     "kustomize",
     "memory",
