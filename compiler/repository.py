@@ -123,7 +123,8 @@ class Repository:
 
     def contains(self, path: Path) -> bool:
         """Whether a path, with all links followed, is inside the repository."""
-        return path.resolve().is_relative_to(self.root.resolve())
+        # Not Path.resolve, which raises where links lead to one another in a circle.
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root))
 
     def job_files(self) -> tuple[list[Path], list[Finding]]:
         """The declarations under `jobs/`, in the order of their paths, and what is wrong there.
@@ -213,11 +214,14 @@ class Repository:
 
     def policy(self) -> Policy:
         """All of `policy/` and the image files."""
+        from compiler.declaration import Defaults
         from compiler.images import Image, Lock
         from compiler.policy.cluster import Cluster
         from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
         from compiler.policy.team import Team
 
+        # A part of two other models: its validator is built once for both.
+        Defaults.model_rebuild()
         policy = Policy()
         for path in _yaml_files(self.root / "policy" / "clusters"):
             self._load(policy, path, Cluster, policy.clusters, "a cluster")

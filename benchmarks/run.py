@@ -1,0 +1,336 @@
+"""Measure `check` and `build` beside their floor, and print the ratios.
+
+    make bench ARGS="--rounds 5 --peers --write"
+
+Each round runs every case once, with the floor before it, so that what else the machine does
+falls on all of them alike: compare ratios, not seconds. A figure is of a whole process tree, as
+the operating system counts it. The floor is libyaml's C compose of every declaration, plus SHA-256
+of its bytes, in a fresh Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import generate  # noqa: E402
+
+FLOOR = """
+import hashlib, sys, yaml
+from pathlib import Path
+from yaml.cyaml import CLoader
+for path in sorted(Path(sys.argv[1]).rglob("*.yaml")):
+    data = path.read_bytes()
+    hashlib.sha256(data).digest()
+    yaml.compose(data, Loader=CLoader)
+"""
+FEW, MANY, SAMPLE = 1_000, 10_000, 60
+COMPILER = (sys.executable, "-m", "compiler")
+
+
+@dataclass
+class Case:
+    """Something to measure: what is done before the clock starts, and the words of the program."""
+
+    name: str
+    words: Sequence[str]
+    before: Callable[[], None] = lambda: None
+    rounds: int | None = None
+    scale: float = 1.0
+    wall: list[float] = field(default_factory=list[float])
+    cpu: list[float] = field(default_factory=list[float])
+    ratios: list[float] = field(default_factory=list[float])
+    cpu_ratios: list[float] = field(default_factory=list[float])
+    peak: int = 0
+
+    def run(self) -> None:
+        self.before()
+        wall, cpu, peak = timed(self.words)
+        self.wall.append(wall * self.scale)
+        self.cpu.append(cpu * self.scale)
+        self.peak = max(self.peak, peak)
+
+
+def timed(words: Sequence[str]) -> tuple[float, float, int]:
+    """Seconds on the wall and on processors of a process and its children; its peak in MiB.
+
+    The peak is that of the largest process.
+    """
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        process = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=output)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            output.seek(0)
+            text = output.read()[-2000:].decode(errors="replace")
+            raise SystemExit(f"{' '.join(words)} ended with {process.returncode}:\n{text}")
+    # Linux counts KiB, macOS bytes.
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss // unit
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    words.add_argument("--rounds", type=int, default=5)
+    words.add_argument("--peers", action="store_true", help="also KCL and kubeconform")
+    words.add_argument(
+        "--few", type=int, default=FEW, help="declarations of the smaller repository"
+    )
+    words.add_argument("--many", type=int, default=MANY, help="those of the larger one; 0 for none")
+    words.add_argument("--no-build", action="store_true", help="leave out what runs kustomize")
+    words.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
+    options = words.parse_args()
+    with tempfile.TemporaryDirectory(prefix="runwright-bench-") as folder:
+        bench = Bench(Path(folder), options)
+        bench.run()
+        report = bench.report()
+    print(report)
+    if options.write:
+        (HERE / "RESULTS.md").write_text(report + "\n")
+
+
+class Bench:
+    """All cases over the generated repositories."""
+
+    def __init__(self, folder: Path, options: argparse.Namespace) -> None:
+        self.folder = folder
+        self.options = options
+        self.few = self._repository(options.few, "few")
+        self.floor = Case("floor", self._floor(self.few))
+        self.cases: list[Case] = []
+        self._of_check()
+        if not options.no_build:
+            self._of_build()
+        if options.peers:
+            from benchmarks import peers
+
+            self.cases += peers.cases(self.few, folder, Case)
+
+    def _repository(self, count: int, name: str) -> Path:
+        root = self.folder / name
+        generate.write(root, count)
+        return root
+
+    def _floor(self, root: Path) -> list[str]:
+        return [sys.executable, "-c", FLOOR, str(root / "jobs")]
+
+    def _add(
+        self, name: str, words: Sequence[str], before: Callable[[], None], **more: int
+    ) -> None:
+        self.cases.append(Case(name, [*COMPILER, *words], before, **more))
+
+    def _of_check(self) -> None:
+        check = ("check", "--repo", str(self.few))
+        changed = next(path for path in sorted((self.few / "jobs").rglob("*.yaml")))
+        text = changed.read_text()
+
+        def nothing() -> None:
+            pass
+
+        def cold() -> None:
+            shutil.rmtree(self.few / ".cache", ignore_errors=True)
+
+        def warm() -> None:
+            timed([*COMPILER, *check])
+
+        turns = iter(range(1_000_000))
+
+        def one() -> None:
+            warm()
+            changed.write_text(text + f"# {next(turns)}\n")
+
+        few = f"{self.options.few:,}"
+        self._add("start (`--help`)", ["--help"], nothing)
+        self._add(f"check {few}, cold", check, cold)
+        self._add(f"check {few}, nothing changed", check, warm)
+        self._add(f"check {few}, one file changed", check, one)
+        if self.options.many:
+            many = self._repository(self.options.many, "many")
+            words = ("check", "--repo", str(many))
+            self._add(
+                f"check {self.options.many:,}, cold",
+                words,
+                lambda: shutil.rmtree(many / ".cache", ignore_errors=True),
+                rounds=3,
+            )
+
+    def _of_build(self) -> None:
+        from compiler.kustomize import find
+
+        kustomize = find(ROOT)
+        # The generated repository finds the same one, whatever its own cache holds.
+        os.environ["KUSTOMIZE"] = kustomize.command[0]
+        output = self.folder / "built"
+        build = ("build", "--repo", str(self.few), "-o", str(output))
+        job = sorted((self.few / "jobs").rglob("script-*.yaml"))[0]
+        text = job.read_text()
+
+        def cold() -> None:
+            shutil.rmtree(self.few / ".cache", ignore_errors=True)
+            shutil.rmtree(output, ignore_errors=True)
+
+        turns = iter(range(1_000_000))
+
+        def one() -> None:
+            timed([*COMPILER, *build])
+            job.write_text(text.replace("--seed ", f"--seed {next(turns)}"))
+
+        few = f"{self.options.few:,}"
+        self._add(f"build {few}, cold", build, cold, rounds=3)
+        self._add(f"build {few}, one job changed", build, one, rounds=3)
+        timed([*COMPILER, *build])
+        runs = sorted(path.parent for path in output.glob("overlays/*/*/*/r*/kustomization.yaml"))
+        sample = runs[:: max(len(runs) // SAMPLE, 1)][:SAMPLE]
+        copy = self.folder / "sample"
+        shutil.copytree(output, copy)
+        script = "".join(
+            f"{kustomize.command[0]} {'kustomize' if len(kustomize.command) > 1 else 'build'} "
+            f"{copy / path.relative_to(output)} >/dev/null || exit 1\n"
+            for path in sample
+        )
+        name = f"one kustomize per overlay, in turn ({len(sample)} of {len(runs):,}, scaled)"
+        scale = len(runs) / len(sample)
+        self.cases.append(Case(name, ["sh", "-c", script], rounds=3, scale=scale))
+
+    def run(self) -> None:
+        for turn in range(self.options.rounds):
+            for case in self.cases:
+                if case.rounds is not None and turn >= case.rounds:
+                    continue
+                self.floor.run()
+                case.run()
+                case.ratios.append(case.wall[-1] / self.floor.wall[-1])
+                case.cpu_ratios.append(case.cpu[-1] / self.floor.cpu[-1])
+                print(f"round {turn + 1}: {case.name}: {case.wall[-1]:.2f} s", file=sys.stderr)
+
+    def report(self) -> str:
+        lines = [
+            "# How long it takes",
+            "",
+            "Written by `make bench ARGS=--write`. Medians over the rounds; × floor is the median of",
+            "the ratios to the run of the floor right before. CPU is user and system time of all",
+            "processes; the peak is that of the largest process.",
+            "",
+            f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. {noise(self.floor)}",
+            "",
+            "| case | runs | wall s | × floor | CPU s | CPU × floor | peak MiB |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        for case in (self.floor, *self.cases):
+            row = [
+                case.name,
+                str(len(case.wall)),
+                f"{statistics.median(case.wall):.2f}",
+                f"{statistics.median(case.ratios or [1]):.1f}",
+                f"{statistics.median(case.cpu):.2f}",
+                f"{statistics.median(case.cpu_ratios or [1]):.1f}",
+                str(case.peak),
+            ]
+            lines.append(f"| {' | '.join(row)} |")
+        return "\n".join([*lines, "", *self._goals()])
+
+    def _goals(self) -> list[str]:
+        """The goals, each with what this run says of it."""
+        found = {case.name: case for case in self.cases}
+        few, many = f"{self.options.few:,}", f"{self.options.many:,}"
+
+        def median(name: str, of: str = "wall") -> float:
+            return statistics.median(getattr(found[name], of))
+
+        start, cold = "start (`--help`)", f"check {few}, cold"
+        warm, one = f"check {few}, nothing changed", f"check {few}, one file changed"
+        lines = ["| goal | this run | on processors alone |", "|---|---|---|"]
+
+        def goal(text: str, wall: str, cpu: str = "") -> None:
+            lines.append(f"| {text} | {wall} | {cpu} |")
+
+        goal("start under 0.2 s", f"{median(start):.2f} s", f"{median(start, 'cpu'):.2f} s")
+        goal(
+            "cold at most 6 × the floor",
+            f"{median(cold, 'ratios'):.1f} ×",
+            f"{median(cold, 'cpu_ratios') / 2:.1f} × (half of all CPU: two processors)",
+        )
+        goal(
+            "nothing changed: at most 0.5 s above start",
+            f"{median(warm) - median(start):.2f} s",
+            f"{median(warm, 'cpu') - median(start, 'cpu'):.2f} s",
+        )
+        goal("one file changed: under 0.7 s", f"{median(one):.2f} s", f"{median(one, 'cpu'):.2f} s")
+        if self.options.many:
+            large = f"check {many}, cold"
+            goal(
+                f"{many} at most 11 × {few}",
+                f"{median(large) / median(cold):.1f} ×",
+                f"{median(large, 'cpu') / median(cold, 'cpu'):.1f} ×",
+            )
+            goal(f"{many} in under 1 GiB", f"{found[large].peak} MiB a process, of 2", "")
+        if not self.options.no_build:
+            build, changed = f"build {few}, cold", f"build {few}, one job changed"
+            loop = next(name for name in found if name.startswith("one kustomize"))
+            goal(
+                "build at least 3 × faster than one kustomize per overlay",
+                f"{median(loop) / median(build):.1f} ×",
+                f"{median(loop, 'cpu') / median(build, 'cpu'):.1f} ×",
+            )
+            goal(
+                "build with one job changed: at most 1 s",
+                f"{median(changed):.2f} s",
+                f"{median(changed, 'cpu'):.2f} s",
+            )
+        if self.options.peers:
+            kcl = next(name for name in found if name.startswith("KCL"))
+            conform = next(name for name in found if name.startswith("kubeconform"))
+            goal(
+                "cold at least twice as fast as KCL and kubeconform",
+                f"{(median(kcl) + median(conform)) / median(cold):.1f} ×",
+                f"{(median(kcl, 'cpu') + median(conform, 'cpu')) / median(cold, 'cpu'):.1f} ×",
+            )
+        return lines
+
+
+def machine() -> str:
+    """The machine in words."""
+    name = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                name = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{cores} cores of {name}, Python {platform.python_version()} on {platform.system()}"
+
+
+def noise(floor: Case) -> str:
+    """How quiet the machine was."""
+    low, high = min(floor.wall), max(floor.wall)
+    load = os.getloadavg()[0]
+    quiet = (
+        "The machine was quiet" if high < 1.5 * low else "The machine was shared with other work"
+    )
+    return (
+        f"{quiet}: over {len(floor.wall)} runs the floor took {low:.2f} to {high:.2f} s "
+        f"({min(floor.cpu):.2f} to {max(floor.cpu):.2f} s of CPU), and the load was {load:.1f} at the end."
+    )
+
+
+if __name__ == "__main__":
+    main()
