@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ from typing import Any
 from compiler.backends import Object
 from compiler.base import Base
 from compiler.buildcache import BuildCache
-from compiler.check import Checked, Judged, check, context_of
+from compiler.check import WORTH_A_PROCESS, Checked, Judged, check, context_of
 from compiler.diagnostics import Finding, Severity
 from compiler.kustomize import Kustomize, find
 from compiler.overlay import files, run_folder, snapshot, team_files
 from compiler.project import Project
 from compiler.proof import Claim, prove
 from compiler.results import RunResult
+from compiler.workers import cores, share
 from compiler.writer import write
 
 Progress = Callable[[str, int, int], None]
@@ -28,11 +29,13 @@ Progress = Callable[[str, int, int], None]
 class Overlay:
     """One run in the tree. `proof` stands for its files, its base and its model together."""
 
+    path: str
     cluster: str
     team: str
     job: str
     number: int
     backend: str
+    base: str
     folder: str
     files: dict[str, str]
     proof: str
@@ -73,11 +76,17 @@ def build(
     bad = _bad(checked.findings)
     built.blocked = [job.path for job in checked.jobs if job.path in bad]
     jobs = [job for job in checked.jobs if job.path not in bad]
+    context = context_of(project)
     cache = BuildCache(project.repository.cache / "verified")
     try:
-        overlays = _overlays(project, jobs, cache, paths is None, progress)
+        stamps = {_stamp(context, job): job for job in jobs}
+        known = {stamp: _recalled(project, made) for stamp, made in cache.rendered(stamps).items()}
+        new = _new(project, {s: job for s, job in stamps.items() if known.get(s) is None}, progress)
+        overlays = [one for s in stamps for one in new.get(s) or known.get(s) or ()]
         built.runs = len(overlays)
         _prove(project, overlays, cache, built, progress)
+        lasting = {stamp: [_lasting(one) for one in made] for stamp, made in new.items()}
+        cache.keep(lasting, stamps if paths is None else None)
         tree = _tree(project, overlays, everyone=paths is None)
         built.changed = write(folder, tree, project.repository.root)
     finally:
@@ -94,24 +103,22 @@ def _bad(findings: Iterable[Finding]) -> set[str]:
     }
 
 
-def _overlays(
-    project: Project, jobs: Sequence[Judged], cache: BuildCache, all_jobs: bool, progress: Progress
-) -> list[Overlay]:
-    context = context_of(project)
-    stamps = {_stamp(context, job): job for job in jobs}
-    known = cache.rendered(stamps)
-    fresh: dict[str, list[dict[str, Any]]] = {}
-    made: list[Overlay] = []
-    for done, (stamp, job) in enumerate(stamps.items()):
-        entries: Any = known.get(stamp)
-        overlays = _recalled(entries)
-        if overlays is None:
-            progress("rendering", done, len(stamps))
-            overlays = _rendered(project, project.repository.root / job.path)
-            fresh[stamp] = [_stored(overlay) for overlay in overlays]
-        made += overlays
-    cache.keep(fresh, stamps if all_jobs else None)
-    return made
+def _new(
+    project: Project, jobs: Mapping[str, Judged], progress: Progress
+) -> dict[str, list[Overlay]]:
+    """The overlays of jobs that no earlier build rendered, under the same keys."""
+    if not jobs:
+        return {}
+
+    def work(part: Sequence[str]) -> Any:
+        return {stamp: _rendered(project, jobs[stamp]) for stamp in part}
+
+    project.prepare()
+    new: dict[str, list[Overlay]] = {}
+    for part in share(list(jobs), work, cores() if len(jobs) >= WORTH_A_PROCESS else 1):
+        new |= {stamp: [Overlay(**entry) for entry in entries] for stamp, entries in part.items()}
+        progress("rendering", len(new), len(jobs))
+    return new
 
 
 def _stamp(context: str, job: Judged) -> str:
@@ -120,40 +127,48 @@ def _stamp(context: str, job: Judged) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _rendered(project: Project, path: Path) -> list[Overlay]:
-    return [_overlay(made) for made in project.judge(path).runs if not made.run.stopped]
+def _rendered(project: Project, job: Judged) -> list[dict[str, Any]]:
+    """The overlays of a job's runs, as JSON keeps them."""
+    made = project.judge(project.repository.root / job.path)
+    return [_overlay(one) for one in made.runs if not one.run.stopped]
 
 
-def _overlay(made: RunResult) -> Overlay:
+def _overlay(made: RunResult) -> dict[str, Any]:
     who = made.run.identity
     texts = files(made, made.base)
     parts = [made.base.digest, *(f"{name}\0{text}" for name, text in texts.items())]
     parts.append(json.dumps(made.objects, sort_keys=True))
-    return Overlay(
-        who.cluster,
-        who.team,
-        who.job,
-        who.number,
-        made.base.name,
-        run_folder(made.run),
-        texts,
-        sha256("\0".join(parts).encode()).hexdigest(),
-        made.objects,
-    )
+    return {
+        "path": made.run.path,
+        "cluster": who.cluster,
+        "team": who.team,
+        "job": who.job,
+        "number": who.number,
+        "backend": made.base.name,
+        "base": made.base.digest,
+        "folder": run_folder(made.run),
+        "files": texts,
+        "proof": sha256("\0".join(parts).encode()).hexdigest(),
+        "objects": made.objects,
+    }
 
 
-_STORED = ("cluster", "team", "job", "number", "backend", "folder", "files", "proof")
+_LASTING = tuple(f.name for f in fields(Overlay) if f.name != "objects")
 
 
-def _stored(overlay: Overlay) -> dict[str, Any]:
-    return {name: getattr(overlay, name) for name in _STORED}
+def _lasting(overlay: Overlay) -> dict[str, Any]:
+    """What is kept of an overlay: all but its objects, which are needed once, for the proof."""
+    return {name: getattr(overlay, name) for name in _LASTING}
 
 
-def _recalled(entries: Any) -> list[Overlay] | None:
+def _recalled(project: Project, entries: Any) -> list[Overlay] | None:
+    """The overlays of an entry of the cache, or None where it is not what it should be."""
     try:
-        return None if entries is None else [Overlay(**entry) for entry in entries]
-    except TypeError:
+        made = [Overlay(**entry) for entry in entries]
+        current = all(one.base == project.bases[one.backend].digest for one in made)
+    except (TypeError, KeyError):
         return None
+    return made if current else None
 
 
 def _tree(project: Project, overlays: Sequence[Overlay], everyone: bool) -> dict[str, bytes]:
@@ -214,12 +229,7 @@ def _read(project: Project, overlay: Overlay) -> dict[str, bytes]:
 def _objects(project: Project, overlays: Sequence[Overlay]) -> dict[str, Sequence[Object]]:
     """The objects of each overlay by its folder; those that were only recalled are made again."""
     found = {one.folder: one.objects for one in overlays if one.objects is not None}
-    missing = {one.folder for one in overlays} - set(found)
-    if missing:
-        wanted = {(one.team, one.job) for one in overlays if one.folder in missing}
-        for path in project.repository.job_files()[0]:
-            if any(path.stem == job for _, job in wanted):
-                for overlay in _rendered(project, path):
-                    if overlay.folder in missing and overlay.objects is not None:
-                        found[overlay.folder] = overlay.objects
+    for path in {one.path for one in overlays if one.folder not in found}:
+        for made in project.judge(project.repository.root / path).runs:
+            found[run_folder(made.run)] = made.objects
     return found

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
         known = built.runs - built.proved
         said += f"; {built.proved} built with {built.kustomize.name}, {known} known from before"
     if built.blocked:
-        said += f"; {_count(len(built.blocked), 'job')} left out for their errors"
+        said += f"; {_count(len(built.blocked), 'job')} left out because of errors"
     sys.stderr.write(said + "\n")
     weights = {finding.severity for finding in findings}
     failed = Severity.ERROR in weights or (options.strict and Severity.WARNING in weights)
