@@ -97,5 +97,7 @@ def _names(member: Member) -> list[str]:
 
 def _passed(member: Member) -> dict[str, Any]:
     """What `pod:` says of the training container."""
-    spec = member.pod.get("spec")
-    return next((c for c in items(spec, "containers") if c.get("name") == CONTAINER), {})
+    for container in items(member.pod.get("spec"), "containers"):
+        if container.get("name") == CONTAINER:
+            return container
+    return {}

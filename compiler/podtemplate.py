@@ -116,7 +116,7 @@ def _container(run: Run, member: Member, ports: list[Object], volumes: Volumes) 
     if (
         checkpoint is not None
         and checkpoint.claim is not None
-        and checkpoint.path not in dict((mount.path, mount) for mount in member.mounts)
+        and checkpoint.path not in {mount.path for mount in member.mounts}
     ):
         mounts.append(volumes.mount(Mount(checkpoint.path, "claim", checkpoint.claim)))
     if member.files:
