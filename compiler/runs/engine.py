@@ -21,8 +21,8 @@ class Wanted:
     """What the declaration wants on one cluster now.
 
     `ends` says why nothing is wanted (row b); `unusable` why the file cannot be judged at all and
-    `refused` which error rule stands against it (row a). `continues` is what a run of `training`
-    may stand on: see `Standing`. `resume_from` is `checkpoint: {from: rN}`.
+    `refused` which error rule stands against it (row a): it is empty where `policy/stops/` ends
+    the job, which goes before row a. `resume_from` is `checkpoint: {from: rN}`.
     """
 
     training: str = ""
@@ -74,6 +74,11 @@ class Decision:
         """Whether a run begins to hold accelerators."""
         return self.action in ("start", "resume")
 
+    @property
+    def waits(self) -> bool:
+        """Whether room alone would change it: a run is held, or goes on waiting."""
+        return self.action == "hold" or (self.row, self.action) == ("e", "none")
+
 
 Fits = Callable[[bool], bool]
 
@@ -105,15 +110,15 @@ def decide(cluster: str, wanted: Wanted, ledger: Ledger, fits: Fits, number: int
     `release` is set. `number` is the job's next free number, over all clusters.
     """
     active, held = ledger.active(cluster), ledger.held(cluster)
-    if wanted.unusable and wanted.ends != "stopped":
+    if wanted.unusable and wanted.ends is None:
         return _blocked(wanted.unusable, active, held)
     found = _below_a(cluster, wanted, ledger, fits, number, active, held)
-    if wanted.refused and found.row != "b":
-        if found.action != "none" or found.ends:
-            return _blocked(wanted.refused, active, held)
-        note = f"grandfathered: {wanted.refused}"
-        return _noted(found, note)
-    return found
+    if not wanted.refused:
+        return found
+    stops = active is not None and any(end.number == active.number for end in found.ends)
+    if found.starts or stops or found.action == "hold":
+        return _blocked(wanted.refused, active, held)
+    return _noted(found, f"grandfathered: {wanted.refused}") if active else found
 
 
 def _blocked(why: str, active: Entry | None, held: Entry | None) -> Decision:
@@ -143,17 +148,20 @@ def _below_a(
     if wanted.ends is not None:
         return _ended(wanted.ends, wanted.ends_because, active, held)
     ends: list[End] = []
-    following = next_run(cluster, wanted, ledger, None)
+    asked = (wanted.training, wanted.operation)
+    stays = active is not None and (active.training, active.operation) == asked
+    # Where another run is active, its end would be known: rows e and g bring it about.
+    following = next_run(cluster, wanted, ledger, None if stays else active)
     if held is not None:
-        same = (held.training, held.operation) == (wanted.training, wanted.operation)
+        same = (held.training, held.operation) == asked
         if not same or following.row in ("i", "j", "m"):
             # Row c: its number is burnt; go on as if it had never been.
             ends.append(End(held.number, "withdrawn", "unknown"))
             held = None
     if active is not None:
-        if (active.training, active.operation) == (wanted.training, wanted.operation):
+        if stays:
             return _stays(cluster, wanted, ledger, active, ends)
-        return _replaces(cluster, wanted, ledger, fits, number, active, held, ends)
+        return _replaces(following, fits, number, active, held, ends)
     if held is not None:
         if fits(False):
             return _start(following, held.number, ends, "e")
@@ -208,17 +216,13 @@ def _stays(
 
 
 def _replaces(
-    cluster: str,
-    wanted: Wanted,
-    ledger: Ledger,
+    following: _Next,
     fits: Fits,
     number: int,
     active: Entry,
     held: Entry | None,
     ends: list[End],
 ) -> Decision:
-    # Rows h to m, with the active run seen as ended by this very publish.
-    following = next_run(cluster, wanted, ledger, active)
     if following.starts and not fits(True):
         if held is not None:
             return Decision(
@@ -237,7 +241,8 @@ def _replaces(
             number,
             ends=tuple(ends),
         )
-    ends.append(End(active.number, "superseded", "incomplete" if active.guarded else "unknown"))
+    # It may have finished before the syncer gets to it: only an observation can tell.
+    ends.append(End(active.number, "superseded", "unknown"))
     if held is not None:
         return _start(following, held.number, ends, "e")
     return _start(following, number, ends, "g")
@@ -317,11 +322,13 @@ def next_run(cluster: str, wanted: Wanted, ledger: Ledger, ending: Entry | None)
     outcome: Outcome = last.outcome
     if outcome == "failed":
         return _after_failure(wanted, runs, last)
-    if outcome == "incomplete" or just_now or (outcome == "unknown" and last.guarded):
+    # A marker that the last run left is of use to a run that looks for it.
+    marked = last.guarded and wanted.guarded
+    if outcome == "incomplete" or just_now or (outcome == "unknown" and marked):
         with_operation = [run for run in runs if run.operation == wanted.operation]
         notes = (
             ()
-            if last.guarded or outcome == "incomplete"
+            if marked or outcome == "incomplete"
             else (f"unobserved: how r{last.number} ended is not known",)
         )
         return _Next(

@@ -80,11 +80,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All runs of one job, in the order of their numbers."""
+    """All runs of one job, in the order of their numbers.
+
+    `also` are further names that `was` has joined to the job's first one, for ever.
+    """
 
     team: str
     job: str
     runs: tuple[Entry, ...] = ()
+    also: tuple[str, ...] = ()
 
     @property
     def next_number(self) -> int:

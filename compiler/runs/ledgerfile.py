@@ -36,6 +36,7 @@ class InputFields(Fields):
     """What the run's bytes were made from, besides the declaration."""
 
     image: Text | None = described("The image, by digest.")
+    image_name: Text | None = described("Its name under images/.")
     base: Text | None = described("The base snapshot.")
     compiler: Text | None = described("The version of the compiler.")
 
@@ -89,7 +90,8 @@ class LedgerFields(Fields):
 
     version: Count = Field(description="The version of this form: 1.")
     team: Label = Field(description="The team that owns the job.")
-    job: Label = Field(description="The job's name.")
+    job: Label = Field(description="The job's first name.")
+    also: list[Label] | None = described("Further names of the job: `was` has joined them.")
     runs: list[RunFields] = Field(description="All runs, in the order of their numbers.")
 
 
@@ -104,17 +106,20 @@ def parse(path: str, data: bytes) -> tuple[Ledger | None, list[Finding]]:
     fields, findings = validate(LedgerFields, node, "a ledger")
     if fields is None:
         return None, findings
-    return Ledger(fields.team, fields.job, tuple(_entry(run) for run in fields.runs)), []
+    also = tuple(fields.also or ())
+    return Ledger(fields.team, fields.job, tuple(_entry(run) for run in fields.runs), also), []
 
 
 def dump(ledger: Ledger) -> str:
     """The ledger as the text of its file."""
     head = "# The runs of this job, written by `publish` alone: an edit here is refused.\n"
+    also = {"also": list(ledger.also)} if ledger.also else {}
     return head + yamlout.dump(
         {
             "version": VERSION,
             "team": ledger.team,
             "job": ledger.job,
+            **also,
             "runs": [_row(run) for run in ledger.runs],
         }
     )
@@ -138,7 +143,7 @@ def _entry(run: RunFields) -> Entry:
         declared=run.declared,
         inputs={
             name: value
-            for name in ("image", "base", "compiler")
+            for name in ("image", "image_name", "base", "compiler")
             if run.inputs is not None and (value := getattr(run.inputs, name)) is not None
         },
         files=dict(run.files or {}),

@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from compiler.runs.entries import Entry, Ledger, Moment
+from compiler.runs.entries import OUTCOMES, Entry, Ledger, Moment
 
-Seen = Literal["running", "succeeded", "failed"]
+Seen = Literal["running", "incomplete", "succeeded", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One run in the cluster. `seconds` is how long it ran; `hours` its accelerator-hours."""
+    """One run in the cluster. `seconds` is how long it ran; `hours` its accelerator-hours.
+
+    `incomplete` is what a person says of a run that publish ended: it had more to do.
+    """
 
     outcome: Seen
     seconds: int | None = None
@@ -32,55 +35,58 @@ class Observation:
     runs: Mapping[tuple[str, str], Observed]
     """By namespace and object name."""
 
+    @property
+    def time(self) -> datetime:
+        """When it was made."""
+        return datetime.fromisoformat(self.at)
 
-def observe(
-    ledger: Ledger, observation: Observation, namespace: str, now: datetime, keep: timedelta
-) -> Ledger:
+
+def observe(ledger: Ledger, observation: Observation, namespace: str) -> Ledger:
     """The ledger with what an observation tells about its runs.
 
-    An active run seen ended becomes ended; a run that ended on its own stays listed for `keep`
-    after its end, or until a complete observation no longer finds it.
+    An active run seen ended becomes ended, and stays listed until a complete observation no longer
+    finds it, or for a while: see `unlisted`.
     """
     for run in ledger.on(observation.cluster):
         seen = observation.runs.get((namespace, run.name))
         changed = _told(run, seen, observation)
         if changed is not run:
             ledger = ledger.with_run(changed)
-    return unlisted(ledger, observation, namespace, now, keep)
+        # An observation from before its end does not tell that it is gone.
+        if (
+            observation.complete
+            and seen is None
+            and changed.state == "ended"
+            and changed.listed
+            and changed.ended is not None
+            and _time(changed.ended.at) <= observation.time
+        ):
+            ledger = ledger.with_run(replace(changed, listed=False))
+    return ledger
 
 
 def _told(run: Entry, seen: Observed | None, observation: Observation) -> Entry:
     if seen is None or seen.outcome == "running" or not run.launched:
         return run
     if run.state == "active":
+        if seen.outcome == "incomplete":
+            return run
         ended = run.end(
             "finished", seen.outcome, Moment(observation.at, by="observation"), listed=True
         )
         return replace(ended, real_hours=seen.hours or run.real_hours)
     # A run that publish ended may turn out to have come to its own end first.
-    if run.outcome in ("unknown", "incomplete") and run.started and run.ended:
+    if OUTCOMES.index(run.outcome) < OUTCOMES.index(seen.outcome) and run.reason != "finished":
         return replace(run, outcome=seen.outcome, real_hours=seen.hours or run.real_hours)
     return run
 
 
-def unlisted(
-    ledger: Ledger,
-    observation: Observation | None,
-    namespace: str,
-    now: datetime,
-    keep: timedelta,
-) -> Ledger:
-    """The ledger without the listing of runs that ended long ago, or that are gone."""
+def unlisted(ledger: Ledger, now: datetime, keep: timedelta) -> Ledger:
+    """The ledger without the listing of runs that came to their end longer than `keep` ago."""
     for run in ledger.runs:
         if run.state != "ended" or not run.listed or run.ended is None:
             continue
-        gone = (
-            observation is not None
-            and observation.complete
-            and observation.cluster == run.cluster
-            and (namespace, run.name) not in observation.runs
-        )
-        if gone or _time(run.ended.at) + keep <= now:
+        if _time(run.ended.at) + keep <= now:
             ledger = ledger.with_run(replace(run, listed=False))
     return ledger
 

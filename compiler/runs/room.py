@@ -18,8 +18,8 @@ Demand = Mapping[str, int]
 class Limits:
     """What a cluster has and what a team may hold there, by accelerator; None for no limit.
 
-    `waits` says that the cluster's own queue makes runs wait (Kueue): then only what could never
-    fit is refused room here.
+    `waits` says that the cluster's own queue makes runs wait (Kueue): then sums are not looked at,
+    only how many runs a team has and what could never fit.
     """
 
     capacity: Demand = field(default_factory=dict[str, int])
@@ -51,13 +51,17 @@ class Room:
             return self._cluster.get(cluster, Counter())[accelerator]
         return self._team.get((cluster, team), Counter())[accelerator]
 
-    def fits(self, cluster: str, team: str, demand: Demand, given_back: Demand) -> bool:
-        """Whether `demand` has room, were `given_back` released first."""
+    def become(self, other: Room) -> None:
+        """Hold what the other one holds."""
+        self._cluster, self._team, self._runs = other._cluster, other._team, other._runs
+
+    def fits(self, cluster: str, team: str, demand: Demand, given_back: Demand | None) -> bool:
+        """Whether `demand` has room, were a run that holds `given_back` ended first."""
         limits = self.limits.get(cluster)
         if limits is None:
             return True
         for name, wanted in demand.items():
-            back = 0 if limits.waits else given_back.get(name, 0)
+            back = 0 if limits.waits or given_back is None else given_back.get(name, 0)
             everyone = 0 if limits.waits else self.held(cluster, None, name) - back
             own = 0 if limits.waits else self.held(cluster, team, name) - back
             if name in limits.capacity and everyone + wanted > limits.capacity[name]:
@@ -66,8 +70,8 @@ class Room:
             if quota is not None and name != CPU and own + wanted > quota.get(name, 0):
                 return False
         most = limits.runs.get(team)
-        running = self._runs[cluster, team] - (1 if given_back else 0)
-        return most is None or limits.waits or running + 1 <= most
+        running = self._runs[cluster, team] - (0 if given_back is None else 1)
+        return most is None or running + 1 <= most
 
     def _add(self, cluster: str, team: str, demand: Demand, sign: int) -> None:
         whole = self._cluster.setdefault(cluster, Counter())

@@ -22,13 +22,15 @@ def union(ledgers: Iterable[Ledger]) -> Ledger:
     Raises Contradiction where one number has two digests: it was used twice.
     """
     known: dict[int, Entry] = {}
+    also: set[str] = set()
     team = job = ""
     for ledger in ledgers:
         team, job = ledger.team, ledger.job
+        also.update(ledger.also)
         for run in ledger.runs:
             other = known.get(run.number)
             known[run.number] = run if other is None else further(other, run)
-    return Ledger(team, job, tuple(known[number] for number in sorted(known)))
+    return Ledger(team, job, tuple(known[number] for number in sorted(known)), tuple(sorted(also)))
 
 
 def further(one: Entry, two: Entry) -> Entry:

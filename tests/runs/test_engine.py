@@ -65,6 +65,18 @@ def test_a_an_error_rule_grandfathers_what_runs() -> None:
     assert decision.notes == ("grandfathered: above the new cap",)
 
 
+def test_a_an_error_rule_keeps_a_run_from_being_stopped() -> None:
+    wanted = Wanted(ends="removed", ends_because="names wset", refused="no cluster wset")
+    decision = decided(wanted, run(1, "A"))
+    assert (decision.row, decision.action, decision.ends) == ("a", "blocked", ())
+
+
+def test_a_an_error_rule_does_not_keep_a_held_run_of_another_declaration() -> None:
+    held = run(2, "B", state="held", listed=False, started=None)
+    decision = decided(want("A", refused="above the cap"), run(1, "A"), held)
+    assert (decision.row, ends(decision)) == ("d", [(2, "withdrawn")])
+
+
 def test_a_a_stop_of_policy_wins_over_an_unusable_file() -> None:
     wanted = Wanted(unusable="does not parse", ends="stopped", ends_because="stop")
     assert ends(decided(wanted, run(1, "A"))) == [(1, "stopped")]
@@ -111,6 +123,15 @@ def test_e_a_held_run_without_an_active_one_starts_when_there_is_room() -> None:
     assert decided(want(), held, fits=False).action == "none"
     started = decided(want(), held)
     assert (started.action, started.number) == ("start", 1)
+
+
+def test_e_an_unguarded_run_waits_for_its_own_predecessor() -> None:
+    held = run(2, "A", "y", state="held", listed=False, started=None)
+    waiting = decided(want("A", "y"), run(1, "A", "x"), held, fits=False)
+    assert (waiting.row, waiting.action, waiting.ends) == ("e", "none", ())
+    started = decided(want("A", "y"), run(1, "A", "x"), held, fits=False, fits_after=True)
+    assert (started.action, started.number, started.lineage) == ("resume", 2, 1)
+    assert started.notes == ("unobserved: how r1 ended is not known",)
 
 
 def test_f_holds_the_next_run_while_the_active_one_goes_on() -> None:
@@ -178,7 +199,11 @@ def test_l_a_revert_resumes_what_was_superseded() -> None:
 
 
 def test_l_a_guarded_run_of_unknown_end_resumes() -> None:
-    assert decided(want(), ended(1, "A", guarded=True)).row == "l"
+    assert decided(want(guarded=True), ended(1, "A", guarded=True)).row == "l"
+
+
+def test_m_a_marker_is_of_no_use_to_a_run_that_does_not_look_for_it() -> None:
+    assert decided(want(guarded=False), ended(1, "A", guarded=True)).row == "m"
 
 
 def test_m_an_unguarded_run_of_unknown_end_is_left_alone() -> None:

@@ -1,0 +1,90 @@
+"""`was`: two names of one job, joined for ever.
+
+The ledger stays where the job's first run put it and remembers every name (`Ledger.also`), so a
+reverted rename finds all runs again, whichever of its files is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from compiler.runs.declared import Declared, Key
+from compiler.runs.entries import Ledger
+
+
+@dataclass(slots=True)
+class Joined:
+    """All ledgers, which of them is a job's, and the declarations with two-file jobs unusable."""
+
+    books: dict[Key, Ledger]
+    book_of: dict[Key, Key]
+    declared: list[Declared]
+
+
+def joined(ledgers: Mapping[Key, Ledger], declared: Sequence[Declared]) -> Joined:
+    """Follow what the ledgers remember and what `was` says today.
+
+    A join that would give one job two files, or two ledgers with runs, is not made: every job that
+    it concerns is unusable, and none of them is read as absent.
+    """
+    books = dict(ledgers)
+    present = {job.key for job in declared}
+    home = {name: key for key, ledger in books.items() for name in names(key, ledger)}
+    contested: dict[Key, str] = {}
+    for group in _groups(books, declared):
+        files = sorted(group & present)
+        own = sorted({home[name] for name in group if name in home})
+        with_runs = [key for key in own if books[key].runs]
+        if len(files) > 1:
+            both = " and ".join(name for _, name in files)
+            contested |= dict.fromkeys(group, f"{both} are one job, declared by two files")
+        elif len(with_runs) > 1:
+            both = " and ".join(name for _, name in with_runs)
+            contested |= dict.fromkeys(
+                group, f"{both} have runs of their own: `was` comes too late"
+            )
+        elif files and len(group) > 1:
+            kept = (with_runs or own or files)[0]
+            also = tuple(sorted(name for key in group - {kept} for name in (key[1],)))
+            for key in own:
+                del books[key]
+            books[kept] = replace(ledgers.get(kept, Ledger(*kept)), also=also)
+            home |= dict.fromkeys(group, kept)
+    jobs = [
+        replace(job, unusable=job.unusable or contested[job.key]) if job.key in contested else job
+        for job in declared
+    ]
+    # A name without a file that a contested join concerns is not absent either.
+    jobs += [
+        Declared(*key, path="", unusable=why)
+        for key, why in sorted(contested.items())
+        if key not in present and home.get(key) == key
+    ]
+    book_of = {job.key: home.get(job.key, job.key) for job in jobs}
+    return Joined(books, book_of, jobs)
+
+
+def names(key: Key, ledger: Ledger) -> Iterable[Key]:
+    """Every name of a ledger's job."""
+    return (key, *((key[0], other) for other in ledger.also))
+
+
+def _groups(books: Mapping[Key, Ledger], declared: Sequence[Declared]) -> list[set[Key]]:
+    """The names that belong together, for those with more than one."""
+    groups: dict[Key, set[Key]] = {}
+    pairs = [
+        (key, other)
+        for key, ledger in books.items()
+        for other in names(key, ledger)
+        if other != key
+    ]
+    pairs += [
+        (job.key, (job.team, job.was))
+        for job in declared
+        if job.was is not None and job.was != job.job and not job.unusable
+    ]
+    for one, two in pairs:
+        merged = groups.get(one, {one}) | groups.get(two, {two})
+        groups |= dict.fromkeys(merged, merged)
+    return list({id(group): group for group in groups.values()}.values())

@@ -1,0 +1,80 @@
+"""The stop guard: a publish that stops much of what runs is asked whether it means it.
+
+A rename of a folder or a mistaken merge can make many declarations absent at once. So what stops
+more than the policy's share of the running accelerators waits for `--allow-stops N`. Stops of
+`policy/stops/` are not asked: they are how somebody stops runs now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from compiler.runs.declared import Key
+from compiler.runs.engine import Decision
+from compiler.runs.entries import Entry, Ledger
+
+Place = tuple[Key, str]
+"""A ledger and a cluster: what one decision is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What the stop guard saw. A run without accelerators counts its nodes.
+
+    `runs` is the N of `--allow-stops N`; `names` are the runs. `withheld` is false where it only
+    warns, because the publish does nothing but undo an earlier commit.
+    """
+
+    runs: int
+    accelerators: int
+    running: int
+    share: Fraction
+    withheld: bool
+    names: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """It in words."""
+        said = (
+            f"stops {self.runs} runs with {self.accelerators} of {self.running} running "
+            f"accelerators, more than the share of {self.share} that policy allows"
+        )
+        return f"{said}: --allow-stops {self.runs} does it" if self.withheld else said
+
+
+def guarded(
+    books: Mapping[Key, Ledger],
+    stopping: Iterable[tuple[Place, Decision]],
+    share: Fraction | None,
+    allowed: int | None,
+    pure_revert: bool,
+) -> tuple[Guard | None, dict[Place, Decision]]:
+    """The guard where it speaks, and the decisions that it withholds.
+
+    `books` are the ledgers before the decisions. One run alone never wakes it: in a small
+    repository every edit of a running job stops a large share.
+    """
+    if share is None:
+        return None, {}
+    running = sum(_weight(run) for book in books.values() for run in book.runs if run.active)
+    found: dict[Place, Decision] = {}
+    ended: list[Entry] = []
+    for place, decision in stopping:
+        active = books[place[0]].active(place[1]) if place[0] in books else None
+        if active is not None and any(end.number == active.number for end in decision.ends):
+            found[place] = decision
+            ended.append(active)
+    weight = sum(_weight(run) for run in ended)
+    if len(ended) < 2 or weight <= share * running:
+        return None, {}
+    if allowed is not None and len(ended) <= allowed:
+        return None, {}
+    names = tuple(sorted(run.name for run in ended))
+    guard = Guard(len(ended), weight, running, share, not pure_revert, names)
+    return guard, found if guard.withheld else {}
+
+
+def _weight(run: Entry) -> int:
+    return sum(run.accelerators.values()) or run.nodes
