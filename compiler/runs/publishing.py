@@ -54,6 +54,10 @@ class Published:
     commit: str | None = None
     findings: list[Finding] = field(default_factory=list[Finding])
     tree: Tree | None = None
+    # What the decisions were made from, for whoever tells people about them.
+    books: Books | None = None
+    project: Project | None = None
+    gathered: gathering.Gathered | None = None
 
     @property
     def blocked(self) -> bool:
@@ -95,6 +99,7 @@ def _once(repository: Repository, git: Git, request: Request, at: datetime) -> P
         emission = Emission(project, outcome, _published(git, books), authored, Path(scratch))
         tree = emission.make()
         done = Published(outcome, authored, tip, None, gathered.findings, tree)
+        done.books, done.project, done.gathered = books, project, gathered
         written = _write(git, tip, tree, done, request, branch, books)
         if written is None or request.dry_run:
             return done
@@ -220,6 +225,7 @@ def _write(
     message = (
         f"{subject(done.outcome)}\n\n"
         f"Source: {done.source}\nLedger: {ledger}\nPrevious-Ledger: {books.head}\n"
+        + "".join(f"Observed: {seen.cluster} {seen.at}\n" for seen in request.observations)
     )
     return git.make_commit(made, [tip] if tip else [], message)
 
