@@ -214,7 +214,6 @@ def _elastic(job: _Job) -> list[str]:
         "num_nodes: {min: 2, max: 4}",
         f'elastic: {{max_restarts: {job.one("10", "20")}, conf: {{join_timeout: "900"}}}}',
         "queue: research",
-        "preemptible: true",
         *job.mounts(),
     ]
 

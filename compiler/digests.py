@@ -109,7 +109,7 @@ def _names(kind: type) -> tuple[str, ...]:
 
 def _open(value: Any) -> Any:
     """What JSON has no form for, in parts that it has one for."""
-    kind = type(value)
+    kind: type[Any] = type(value)
     if kind is Quantity:
         return str(value.value)
     names = _names(kind)

@@ -17,6 +17,7 @@ from compiler.layers import MEMBER_KEYS, built_in, network, over, shape
 from compiler.model import Origins, mapping, scalar
 from compiler.names import AcceleratorCount
 from compiler.nodes import Mapping, Scalar
+from compiler.policy.cluster import Cluster
 from compiler.policy.team import Team
 from compiler.repository import Document, Policy
 from compiler.validation import validate
@@ -96,7 +97,7 @@ def _several(upper: Mapping) -> bool:
 def _lower_layers(
     upper: Mapping,
     policy: Policy,
-    cluster: Document[Any],
+    cluster: Document[Cluster],
     several: bool,
     base: Mapping | None,
 ) -> Mapping:

@@ -97,6 +97,7 @@ class Memory:
         self.together: list[Finding] | None = None
         self.policy_files = 0
         self._jobs: dict[str, Any] = {}
+        self._recalled: dict[Path, Judged] = {}
         self._states: dict[str, str] = {}
         try:
             stored = json.loads(self.file.read_bytes())
@@ -137,25 +138,24 @@ class Memory:
 
     def recall(self, path: Path) -> Judged | None:
         """What is known about a file with just this content, or None."""
+        if path in self._recalled or path in self.contents:
+            return self._recalled.get(path)
         shown = self.repository.relative(path)
-        stored = self._jobs.get(shown)
-        if stored is None:
+        row = self._jobs.get(shown)
+        if row is None:
             return None
-        content = self.contents.get(path)
-        if content is None:
-            content = self.repository.read_bytes(path)
+        content = self.repository.read_bytes(path)
         try:
-            if sha256(content).hexdigest() != stored[0]:
-                self.contents[path] = content
-                return None
-            judged = judged_of(shown, stored)
-            if any(self.state(name) != state for name, state in judged.depends.items()):
-                self.contents[path] = content
-                return None
-            return judged
+            judged = judged_of(shown, row) if sha256(content).hexdigest() == row[0] else None
+            if judged is not None and all(
+                self.state(name) == state for name, state in judged.depends.items()
+            ):
+                self._recalled[path] = judged
+                return judged
         except (TypeError, KeyError, IndexError, ValueError, AttributeError):
-            self.contents[path] = content
-            return None
+            pass
+        self.contents[path] = content
+        return None
 
     def state(self, name: str) -> str:
         """`state_of` a file of this repository, looked up once."""
@@ -250,7 +250,7 @@ def judged_of(path: str, row: Sequence[Any]) -> Judged:
         team,
         job,
         [restored(item) for item in findings],
-        [RunSummary(*run[:-1], tuple(run[-1])) for run in runs],
+        [RunSummary(*(tuple(v) if isinstance(v, list) else v for v in run)) for run in runs],
         depends,
     )
 

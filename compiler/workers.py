@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from compiler.diagnostics import Unavailable
@@ -37,13 +39,19 @@ def share(items: Sequence[T], work: Callable[[Sequence[T]], Any], processes: int
         os.write(give, bytes(range(len(parts))))
         os.close(give)
         children = [_child(take, parts, work) for _ in range(processes - 1)]
-        for number in _taken(take):
-            done[number] = work(parts[number])
-        os.close(take)
-        for pid, answer in children:
-            done |= _answer(pid, answer)
-    for number, part in enumerate(parts):
-        yield done[number] if children else work(part)
+        try:
+            for number in _taken(take):
+                done[number] = work(parts[number])
+            while children:
+                done |= _answer(*children.pop(0))
+        finally:
+            os.close(take)
+            for pid, answer in children:
+                _end(pid, answer)
+        yield from (done[number] for number in range(len(parts)))
+        return
+    for part in parts:
+        yield work(part)
 
 
 def cores() -> int:
@@ -94,3 +102,11 @@ def _answer(pid: int, answer: int) -> dict[int, Any]:
     if isinstance(result, str):
         raise RuntimeError(result)
     return dict(result)
+
+
+def _end(pid: int, answer: int) -> None:
+    """Nobody waits for this copy any more."""
+    os.close(answer)
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
