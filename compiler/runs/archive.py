@@ -3,150 +3,157 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+import sys
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
 from compiler.diagnostics import CompilerError
 from compiler.runs.gathering import decimal
 from compiler.runs.observations import Observation, Observed, Seen
+from compiler.runs.standing import (
+    POD,
+    TRAINING,
+    WORKLOAD,
+    Object,
+    hours,
+    kind_of,
+    owner_of,
+    part,
+    parts,
+    standing,
+    word,
+)
 
 VERSION = 1
 LIMIT = 256 * 1024 * 1024
-Object = Mapping[str, Any]
+_SPACE = re.compile(r"\s*")
+_NOT_KUBECTL = "this is not what `kubectl get -o json` prints"
 
 
-def observed(documents: Iterable[Object], cluster: str, at: datetime) -> dict[str, Any]:
+def observed(
+    documents: Sequence[Object], cluster: str, at: datetime, *, partial: bool = False
+) -> dict[str, Any]:
     """The observation in objects that kubectl printed: single ones, or lists of them.
 
-    An object counts if it carries the annotation `runwright/run`. The observation is complete
-    if every document is a list, for then what is absent was not there.
+    A run is an object with the annotation `runwright/run`, or any PyTorchJob, which may have been
+    adopted. The observation is complete if every document is a whole list, for then what is absent
+    was not there; `partial` says that they do not list everything. Raises CompilerError for
+    documents that kubectl does not print.
     """
-    runs: list[dict[str, Any]] = []
-    complete = True
-    for document in documents:
-        items: Any = document.get("items")
-        complete = complete and isinstance(items, list)
-        for item in cast("list[Object]", items if isinstance(items, list) else [document]):
-            run = _run(item, at)
+    items = [item for document in documents for item in _items(document)]
+    complete = not partial and all(_whole(document) for document in documents)
+    workloads, pods = _by_owner(items, WORKLOAD), _by_owner(items, POD)
+    runs: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in items:
+        if kind_of(item) in TRAINING:
+            metadata = part(item, "metadata")
+            place = (word(metadata, "namespace"), kind_of(item)[1], word(metadata, "name"))
+            run = _run(item, workloads.get(place, ()), pods.get(place, ()), at)
             if run is not None:
-                runs.append(run)
-    runs.sort(key=lambda run: (run["namespace"], run["name"]))
+                runs[run["namespace"], run["name"]] = run
     return {
         "version": VERSION,
         "at": at.astimezone(UTC).isoformat(timespec="seconds"),
         "cluster": cluster,
         "complete": complete,
-        "runs": runs,
+        "runs": [run for _, run in sorted(runs.items())],
     }
 
 
-def _run(item: Object, at: datetime) -> dict[str, Any] | None:
-    metadata: Object = item.get("metadata") or {}
-    annotations: Object = metadata.get("annotations") or {}
-    name = metadata.get("name")
-    if "runwright/run" not in annotations or not isinstance(name, str):
-        return None
-    outcome, ended = _outcome(item)
-    began = _time((item.get("status") or {}).get("startTime"))
-    seconds = None
-    if began is not None:
-        seconds = max(0, int(((ended or at) - began).total_seconds()))
-    run: dict[str, Any] = {
-        "name": name,
-        "namespace": metadata.get("namespace") or "",
-        "uid": metadata.get("uid") or "",
-        "outcome": outcome,
-        "seconds": seconds,
-        "accelerator_hours": None
-        if seconds is None
-        else decimal(Fraction(seconds * _devices(item), 3600)),
-    }
-    return run
-
-
-def _outcome(item: Object) -> tuple[Seen, datetime | None]:
-    """How a training object stands, by its conditions.
-
-    A condition counts only while its status is True: `kubectl get` shows the last one, whatever
-    its status (training-operator, pkg/apis/kubeflow.org/v1). Suspended means waiting.
-    """
-    status: Object = item.get("status") or {}
-    for condition in cast("list[Object]", status.get("conditions") or []):
-        if condition.get("status") != "True":
-            continue
-        kind = condition.get("type")
-        ended = _time(status.get("completionTime")) or _time(condition.get("lastTransitionTime"))
-        if kind in ("Succeeded", "Complete"):
-            return "succeeded", ended
-        if kind == "Failed":
-            return "failed", ended
-    return "running", None
-
-
-def _devices(item: Object) -> int:
-    """Accelerators over all pods of an object, nodes where it has none."""
-    spec: Object = item.get("spec") or {}
-    roles: Object = spec.get("pytorchReplicaSpecs") or {
-        "": {"replicas": spec.get("parallelism", 1), "template": spec.get("template")}
-    }
-    devices = pods = 0
-    for role in cast("Iterable[Object]", roles.values()):
-        replicas = role.get("replicas")
-        count = replicas if isinstance(replicas, int) else 1
-        pods += count
-        pod: Object = (role.get("template") or {}).get("spec") or {}
-        for container in cast("list[Object]", pod.get("containers") or []):
-            limits: Object = (container.get("resources") or {}).get("limits") or {}
-            for name, amount in limits.items():
-                # An accelerator is an extended resource whose name says so; RDMA devices are not.
-                if "/" in name and any(word in name for word in ("gpu", "mig-", "npu", "tpu")):
-                    devices += count * int(amount) if str(amount).isdigit() else 0
-    return devices or pods
-
-
-def _time(value: object) -> datetime | None:
-    try:
-        return datetime.fromisoformat(str(value)) if value else None
-    except ValueError:
-        return None
-
-
-def documents(text: str) -> list[Object]:
-    """The JSON documents of a text, one after the other, as several kubectl calls print them."""
-    decoder = json.JSONDecoder()
-    found: list[Object] = []
-    position = 0
-    while position < len(text):
-        while position < len(text) and text[position].isspace():
-            position += 1
-        if position == len(text):
-            break
-        try:
-            document, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError) as error:
-            raise CompilerError(f"this is not what `kubectl get -o json` prints: {error}") from None
-        if not isinstance(document, dict):
-            raise CompilerError("this is not what `kubectl get -o json` prints: not an object")
-        found.append(cast("Object", document))
+def _by_owner(
+    items: Iterable[Object], kind: tuple[str, str]
+) -> dict[tuple[str, str, str] | None, list[Object]]:
+    """The objects of a kind by the namespace, kind and name of their owner."""
+    found: dict[tuple[str, str, str] | None, list[Object]] = {}
+    for item in items:
+        if kind_of(item) == kind:
+            found.setdefault(owner_of(item), []).append(item)
     return found
 
 
-def read_text(name: str) -> str:
-    """The text of a file; `-` is standard input."""
-    import sys
+def _items(document: Object) -> list[Object]:
+    if "items" in document:
+        return parts(document, "items")
+    if not document.get("kind"):
+        raise CompilerError(f"{_NOT_KUBECTL}: an object without a kind")
+    return [document]
 
+
+def _whole(document: Object) -> bool:
+    """Whether a document is a list that does not go on elsewhere."""
+    return "items" in document and not part(document, "metadata").get("continue")
+
+
+def _run(
+    item: Object, workloads: Iterable[Object], pods: Iterable[Object], at: datetime
+) -> dict[str, Any] | None:
+    metadata = part(item, "metadata")
+    name = word(metadata, "name")
+    ours = "runwright/run" in part(metadata, "annotations")
+    if not name or not (ours or kind_of(item)[1] == "PyTorchJob"):
+        return None
+    found = standing(item, workloads, pods)
+    seconds = None
+    if found.began is not None:
+        seconds = max(0, int(((found.ended or at) - found.began).total_seconds()))
+    return {
+        "name": name,
+        "namespace": word(metadata, "namespace"),
+        "uid": word(metadata, "uid"),
+        "outcome": found.outcome,
+        "seconds": seconds,
+        "accelerator_hours": None if seconds is None else decimal(hours(seconds, item)),
+        "exit": found.exit,
+        "reason": found.reason or None,
+    }
+
+
+def documents(text: str) -> list[Object]:
+    """The JSON documents of a text, one after the other, as several kubectl calls print them.
+
+    Raises CompilerError for anything else, also for no text at all: a kubectl that has failed has
+    not seen that nothing runs.
+    """
+    decoder = json.JSONDecoder()
+    found: list[Object] = []
+    position = _next(text, 0)
+    while position < len(text):
+        try:
+            document, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            raise CompilerError(f"{_NOT_KUBECTL}: {error}") from None
+        if not isinstance(document, dict):
+            raise CompilerError(f"{_NOT_KUBECTL}: not an object")
+        found.append(cast("Object", document))
+        position = _next(text, position)
+    if not found:
+        raise CompilerError(f"{_NOT_KUBECTL}: it is empty", "look whether kubectl has failed")
+    return found
+
+
+def _next(text: str, position: int) -> int:
+    """Where the next letter stands that is no space."""
+    found = _SPACE.match(text, position)
+    return found.end() if found else position
+
+
+def read_text(name: str) -> str:
+    """The text of a file; `-` is standard input. Raises CompilerError where it cannot be read."""
+    shown = "standard input" if name == "-" else name
     try:
         if name == "-":
-            return sys.stdin.read(LIMIT)
-        path = Path(name)
-        if path.stat().st_size > LIMIT:
-            raise CompilerError(f"{name} is larger than {LIMIT // 2**20} MiB")
-        return path.read_text("utf-8")
+            data = sys.stdin.buffer.read(LIMIT + 1)
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(LIMIT + 1)
+        if len(data) > LIMIT:
+            raise CompilerError(f"{shown} is larger than {LIMIT // 2**20} MiB")
+        return data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise CompilerError(f"{name} cannot be read: {error}") from None
+        raise CompilerError(f"{shown} cannot be read: {error}") from None
 
 
 def read_observation(name: str) -> Observation:
@@ -163,7 +170,7 @@ def read_observation(name: str) -> Observation:
             for run in stored["runs"]
         }
         return Observation(stored["cluster"], stored["at"], stored["complete"] is True, runs)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise CompilerError(
             f"{name} is not what `archive` prints ({type(error).__name__}: {error})"
         ) from None
