@@ -296,3 +296,26 @@ def publish_commits(git: Git, tip: str) -> list[PublishCommit]:
         for row, tree in zip(rows, trees, strict=True)
         if (tree or "none") == row[2]
     ]
+
+
+def observed_trailers(git: Git, commits: Iterable[PublishCommit]) -> list[tuple[str, str]]:
+    """The clusters that publish commits say were observed, each with the time (`Observed:`)."""
+    names = "".join(f"{made.commit}\n" for made in commits).encode()
+    if not names:
+        return []
+    out = git.run(
+        "log",
+        "--no-walk=unsorted",
+        "--stdin",
+        "--format=%(trailers:key=Observed,valueonly)",
+        data=names,
+    ).decode("utf-8", "replace")
+    rows = [line.split() for line in out.splitlines()]
+    return [(row[0], row[1]) for row in rows if len(row) == 2 and _is_time(row[1])]
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False

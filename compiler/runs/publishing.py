@@ -19,10 +19,11 @@ from compiler.project import Project
 from compiler.proof import prove
 from compiler.repository import Repository
 from compiler.runs import gathering
+from compiler.runs.account import Account, account, last_observed
 from compiler.runs.books import Books, read_books
 from compiler.runs.emission import Emission, Tree
 from compiler.runs.fold import Facts, Outcome, fold
-from compiler.runs.git import Git, Rejected
+from compiler.runs.git import Git, Rejected, observed_trailers
 from compiler.runs.observations import Observation
 from compiler.runs.room import Room
 
@@ -54,10 +55,7 @@ class Published:
     commit: str | None = None
     findings: list[Finding] = field(default_factory=list[Finding])
     tree: Tree | None = None
-    # What the decisions were made from, for whoever tells people about them.
-    books: Books | None = None
-    project: Project | None = None
-    gathered: gathering.Gathered | None = None
+    account: Account | None = None
 
     @property
     def blocked(self) -> bool:
@@ -99,7 +97,7 @@ def _once(repository: Repository, git: Git, request: Request, at: datetime) -> P
         emission = Emission(project, outcome, _published(git, books), authored, Path(scratch))
         tree = emission.make()
         done = Published(outcome, authored, tip, None, gathered.findings, tree)
-        done.books, done.project, done.gathered = books, project, gathered
+        done.account = accounted(project, git, books, outcome, gathered, request)
         written = _write(git, tip, tree, done, request, branch, books)
         if written is None or request.dry_run:
             return done
@@ -109,6 +107,22 @@ def _once(repository: Repository, git: Git, request: Request, at: datetime) -> P
             git.push(request.remote, written, branch, tip)
         done.commit = written
         return done
+
+
+def accounted(
+    project: Project,
+    git: Git,
+    books: Books,
+    outcome: Outcome,
+    gathered: gathering.Gathered,
+    request: Request,
+) -> Account:
+    """What the outcome means, run by run; asked for while the project's files are there."""
+    told = [(seen.cluster, seen.at) for seen in request.observations]
+    told += observed_trailers(git, books.commits)
+    seen = last_observed(books.ledgers.values(), told, project.policy.clusters)
+    limits = gathering.limits(project)
+    return account(outcome, books.ledgers, project, gathered, limits, seen)
 
 
 def _project(at_source: Repository, here: Repository, at: datetime) -> Project:
@@ -193,7 +207,7 @@ def _authored(git: Git, source: str, books: Books) -> str:
     return source
 
 
-def _published(git: Git, books: Books):  # noqa: ANN202
+def _published(git: Git, books: Books):
     """Looks up a folder as a publish commit wrote it, the newest first."""
 
     def look(folder: str) -> Mapping[str, bytes] | None:
