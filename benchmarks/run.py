@@ -224,8 +224,8 @@ class Bench:
         lines = [
             "# How long it takes",
             "",
-            "Written by `make bench ARGS=--write`. Medians over the rounds; × floor is the median",
-            "of the ratios to the run of the floor right before. CPU is user and system time of all",
+            "Written by `make bench ARGS=--write`. Medians over the rounds; × floor is a median",
+            "of ratios, each to the run of the floor right before. CPU is user and system time of all",
             "processes; the peak is that of the largest process.",
             "",
             f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. {noise(self.floor)}",
@@ -328,7 +328,7 @@ def noise(floor: Case) -> str:
     )
     return (
         f"{quiet}: over {len(floor.wall)} runs the floor took {low:.2f} to {high:.2f} s "
-        f"({min(floor.cpu):.2f} to {max(floor.cpu):.2f} s of CPU); the load at the end was {load:.1f}."
+        f"({min(floor.cpu):.2f} to {max(floor.cpu):.2f} s of CPU); the load is now {load:.1f}."
     )
 
 

@@ -109,13 +109,12 @@ def _names(kind: type) -> tuple[str, ...]:
 
 def _open(value: Any) -> Any:
     """What JSON has no form for, in parts that it has one for."""
-    kind: type[Any] = type(value)
-    if kind is Quantity:
+    if isinstance(value, Quantity):
         return str(value.value)
-    names = _names(kind)
+    names = _names(value.__class__)
     if names:
         return {name: getattr(value, name) for name in names}
-    raise TypeError(f"a {kind.__name__} has no canonical form")
+    raise TypeError(f"a {value.__class__.__name__} has no canonical form")
 
 
 _canonical = json.JSONEncoder(

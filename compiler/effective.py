@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 from compiler.declaration import Declaration, Member
 from compiler.diagnostics import Finding

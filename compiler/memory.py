@@ -250,9 +250,14 @@ def judged_of(path: str, row: Sequence[Any]) -> Judged:
         team,
         job,
         [restored(item) for item in findings],
-        [RunSummary(*(tuple(v) if isinstance(v, list) else v for v in run)) for run in runs],
+        [_summary(*run) for run in runs],
         depends,
     )
+
+
+def _summary(*columns: Any) -> RunSummary:
+    *plain, writes = columns
+    return RunSummary(*plain, writes=tuple(writes))
 
 
 def stored(item: Finding) -> list[Any]:
