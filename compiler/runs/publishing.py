@@ -55,6 +55,8 @@ class Published:
     commit: str | None = None
     findings: list[Finding] = field(default_factory=list[Finding])
     tree: Tree | None = None
+    # The newest publish commit before this one; '' before the first.
+    published: str = ""
     account: Account | None = None
 
     @property
@@ -97,6 +99,7 @@ def _once(repository: Repository, git: Git, request: Request, at: datetime) -> P
         emission = Emission(project, outcome, _published(git, books), authored, Path(scratch))
         tree = emission.make()
         done = Published(outcome, authored, tip, None, gathered.findings, tree)
+        done.published = books.commits[0].commit if books.commits else ""
         done.account = accounted(project, git, books, outcome, gathered, request)
         written = _write(git, tip, tree, done, request, branch, books)
         if written is None or request.dry_run:
