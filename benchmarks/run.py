@@ -224,8 +224,8 @@ class Bench:
         lines = [
             "# How long it takes",
             "",
-            "Written by `make bench ARGS=--write`. Medians over the rounds; × floor is a median",
-            "of ratios, each to the run of the floor right before. CPU is user and system time of all",
+            "Written by `make bench ARGS=--write`. Medians over the rounds; × floor is the median",
+            "of ratios to the run of the floor right before. CPU is user and system time of all",
             "processes; the peak is that of the largest process.",
             "",
             f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. {noise(self.floor)}",
