@@ -57,6 +57,15 @@ class Git:
         self, *words: str, data: bytes | None = None, env: Mapping[str, str] | None = None
     ) -> bytes:
         """What a git command prints; raises GitError where it fails."""
+        status, out, said = self.attempt(*words, data=data, env=env)
+        if status:
+            raise GitError(f"git {words[0]}: {said[-1] if said else 'failed'}")
+        return out
+
+    def attempt(
+        self, *words: str, data: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> tuple[int, bytes, list[str]]:
+        """The exit status of a git command, what it prints, and the lines of its complaint."""
         done = subprocess.run(
             ["git", "-c", "core.quotePath=false", "-c", "gc.auto=0", *words],
             cwd=self.root,
@@ -65,10 +74,8 @@ class Git:
             env={**os.environ, **_PLAIN, **(env or {})},
             check=False,
         )
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise GitError(f"git {words[0]}: {said[-1] if said else 'failed'}")
-        return done.stdout
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return done.returncode, done.stdout, said
 
     def text(self, *words: str) -> str:
         """What a git command prints, as text without the final newline."""
