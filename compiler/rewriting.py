@@ -16,7 +16,7 @@ def edited(source: Source, findings: Iterable[Finding]) -> tuple[str, list[Findi
 
     Edits that overlap an earlier one are left out; a second pass takes them.
     """
-    starts = _line_starts(source.text)
+    starts = line_starts(source.text)
     chosen: list[tuple[int, int, str]] = []
     applied: list[Finding] = []
     taken = 0
@@ -43,5 +43,6 @@ def _span(edit: Edit, starts: list[int]) -> tuple[int, int, str]:
     return start, end, edit.text
 
 
-def _line_starts(text: str) -> list[int]:
+def line_starts(text: str) -> list[int]:
+    """Where each line of a text begins, the end of a final newline included."""
     return [0, *(match.end() for match in _LINE_END.finditer(text))]
