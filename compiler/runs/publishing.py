@@ -7,7 +7,7 @@ it did not write; and computes everything again where it lost a race.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,10 +19,11 @@ from compiler.project import Project
 from compiler.proof import prove
 from compiler.repository import Repository
 from compiler.runs import gathering
-from compiler.runs.account import Account, account, last_observed
+from compiler.runs.account import Account, Caused, account, is_news, last_observed
 from compiler.runs.books import Books, read_books
 from compiler.runs.emission import Emission, Tree
-from compiler.runs.fold import Facts, Outcome, fold
+from compiler.runs.entries import Ledger
+from compiler.runs.fold import Facts, Key, Outcome, fold
 from compiler.runs.git import Git, Rejected, observed_trailers
 from compiler.runs.observations import Observation
 from compiler.runs.room import Room
@@ -43,6 +44,7 @@ class Request:
     observations: Sequence[Observation] = ()
     allow_stops: int | None = None
     reset: frozenset[str] = frozenset()
+    pure_revert: bool = False
 
 
 @dataclass(slots=True)
@@ -92,11 +94,11 @@ def _once(repository: Repository, git: Git, request: Request, at: datetime) -> P
         raise CompilerError(f"the remote has no branch `{default}`")
     books = read_books(git, tip)
     with git.checkout(source) as folder, tempfile.TemporaryDirectory() as scratch:
-        project = _project(Repository(folder), repository, at)
+        project = project_of(Repository(folder), repository, at)
         _refuse_examples(project)
         authored = _authored(git, source, books)
         outcome, gathered = folded(project, git, books, authored, request, at)
-        emission = Emission(project, outcome, _published(git, books), authored, Path(scratch))
+        emission = Emission(project, outcome, published_files(git, books), authored, Path(scratch))
         tree = emission.make()
         done = Published(outcome, authored, tip, None, gathered.findings, tree)
         done.published = books.commits[0].commit if books.commits else ""
@@ -119,16 +121,19 @@ def accounted(
     outcome: Outcome,
     gathered: gathering.Gathered,
     request: Request,
+    caused: Caused = is_news,
+    held_before: Mapping[Key, Ledger] | None = None,
 ) -> Account:
     """What the outcome means, run by run; asked for while the project's files are there."""
     told = [(seen.cluster, seen.at) for seen in request.observations]
     told += observed_trailers(git, books.commits)
     seen = last_observed(books.ledgers.values(), told, project.policy.clusters)
     limits = gathering.limits(project)
-    return account(outcome, books.ledgers, project, gathered, limits, seen)
+    return account(outcome, books.ledgers, project, gathered, limits, seen, caused, held_before)
 
 
-def _project(at_source: Repository, here: Repository, at: datetime) -> Project:
+def project_of(at_source: Repository, here: Repository, at: datetime) -> Project:
+    """The project of an extracted tree, with the caches of the clone that it is from."""
     # The caches of the clone serve the extracted tree too: they go by content.
     at_source.__dict__["cache"] = here.cache
     return Project(at_source, at=at)
@@ -163,8 +168,22 @@ def folded(
         Room(gathering.limits(project)),
         facts,
         gathering.today_digests(project, gathered, books.ledgers),
+        stop_guard=rules.stop_guard if rules else None,
+        allow_stops=request.allow_stops
+        if request.allow_stops is not None
+        else _allowed(git, source),
+        pure_revert=request.pure_revert,
     )
     return outcome, gathered
+
+
+def _allowed(git: Git, source: str) -> int | None:
+    """The stops that the merged commit itself allows, by its trailer `Allow-stops: N`."""
+    if not source:
+        return None
+    words = ("show", "-s", "--format=%(trailers:key=Allow-stops,valueonly)", source)
+    said = git.text(*words).strip()
+    return int(said) if said.isascii() and said.isdigit() else None
 
 
 def _bases(
@@ -210,7 +229,7 @@ def _authored(git: Git, source: str, books: Books) -> str:
     return source
 
 
-def _published(git: Git, books: Books):
+def published_files(git: Git, books: Books) -> Callable[[str], Mapping[str, bytes] | None]:
     """Looks up a folder as a publish commit wrote it, the newest first."""
 
     def look(folder: str) -> Mapping[str, bytes] | None:
