@@ -1,6 +1,6 @@
 """Measure `check` and `build` beside their floor, and print the ratios.
 
-    make bench ARGS="--rounds 5 --peers --write"
+    make bench ARGS="--rounds 5 --write"
 
 Each round runs every case once, with the floor before it, so that what else the machine does
 falls on all of them alike: compare ratios, not seconds. A figure is of a whole process tree, as
@@ -89,7 +89,6 @@ def timed(words: Sequence[str]) -> tuple[float, float, int]:
 def main() -> None:
     words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     words.add_argument("--rounds", type=int, default=5)
-    words.add_argument("--peers", action="store_true", help="also KCL and kubeconform")
     words.add_argument(
         "--few", type=int, default=FEW, help="declarations of the smaller repository"
     )
@@ -118,10 +117,6 @@ class Bench:
         self._of_check()
         if not options.no_build:
             self._of_build()
-        if options.peers:
-            from benchmarks import peers
-
-            self.cases += peers.cases(self.few, folder, Case)
 
     def _repository(self, count: int, name: str) -> Path:
         root = self.folder / name
@@ -179,7 +174,7 @@ class Bench:
         os.environ["KUSTOMIZE"] = kustomize.command[0]
         output = self.folder / "built"
         build = ("build", "--repo", str(self.few), "-o", str(output))
-        job = sorted((self.few / "jobs").rglob("script-*.yaml"))[0]
+        job = min((self.few / "jobs").rglob("script-*.yaml"))
         text = job.read_text()
 
         def cold() -> None:
@@ -218,7 +213,9 @@ class Bench:
                 case.run()
                 case.ratios.append(case.wall[-1] / self.floor.wall[-1])
                 case.cpu_ratios.append(case.cpu[-1] / self.floor.cpu[-1])
-                print(f"round {turn + 1}: {case.name}: {case.wall[-1]:.2f} s", file=sys.stderr)
+                said = f"{case.wall[-1]:.2f} s ({case.ratios[-1]:.1f} × floor), "
+                said += f"CPU {case.cpu[-1]:.2f} s ({case.cpu_ratios[-1]:.1f} ×)"
+                print(f"round {turn + 1}: {case.name}: {said}", file=sys.stderr, flush=True)
 
     def report(self) -> str:
         lines = [
@@ -293,14 +290,6 @@ class Bench:
                 "build with one job changed: at most 1 s",
                 f"{median(changed):.2f} s",
                 f"{median(changed, 'cpu'):.2f} s",
-            )
-        if self.options.peers:
-            kcl = next(name for name in found if name.startswith("KCL"))
-            conform = next(name for name in found if name.startswith("kubeconform"))
-            goal(
-                "cold at least twice as fast as KCL and kubeconform",
-                f"{(median(kcl) + median(conform)) / median(cold):.1f} ×",
-                f"{(median(kcl, 'cpu') + median(conform, 'cpu')) / median(cold, 'cpu'):.1f} ×",
             )
         return lines
 
