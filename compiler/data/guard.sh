@@ -30,6 +30,7 @@ _stop() {
     case $_key$_value in SigIgn:*[2367abef]) _signal=TERM ;; esac
   done <"/proc/$_child/status"
   kill -s "$_signal" "$_child"
+  _write "$_owner/$_id" "stopping $_grace"
 } 2>/dev/null
 # End here if the training is complete, or if nobody can tell.
 _check() {
@@ -116,7 +117,7 @@ _check
 # `exec` takes a program, never a function or a builtin of this shell.
 (exec "$@") &
 _child=$!
-[ ! "$_stopped" ] || kill -s TERM "$_child"
+[ ! "$_stopped" ] || _stop TERM "$_stopped"
 _watch &
 _watcher=$!
 _code=
@@ -125,9 +126,10 @@ _code=
 while _stirred=; wait "$_child"; _now=$?; do
   [ "$_now" = 127 ] && [ "$_code" ] || _code=$_now
   [ "$_stirred" ] || break
-  _write "$_owner/$_id" "stopping $_grace"
 done
-kill "$_watcher" 2>/dev/null
+trap '' TERM INT
+# Not TERM: a shell that was started just now may lose it.
+{ kill -s KILL "$_watcher"; wait "$_watcher"; } 2>/dev/null
 _look
 [ ! "$_stopped" ] || _last=stopped
 if [ "$_code" = 0 ] && [ "$_stopped$_higher$_apart" ]; then
