@@ -235,7 +235,9 @@ class Common(Member):
     elastic: Elastic | None = described("Details of an elastic run.")
     queue: Subdomain | None = described("The queue of the cluster in which the run waits.")
     priority: Subdomain | None = described("A priority class of the cluster.")
-    preemptible: Flag | None = described("Whether a run of higher priority may push this one out.")
+    preemptible: Flag | None = described(
+        "Whether the nodes may be taken back: the placement `preemptible` of the cluster."
+    )
     topology: Topology | None = described("How near to each other the nodes must be.")
     max_duration: Seconds | None = described(
         "The run is stopped after this time.", examples=["24h"]

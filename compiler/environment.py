@@ -138,6 +138,9 @@ IDENTITY: dict[str, str] = {
     "RUN_LINEAGE": "first run of the lineage, whose checkpoints this one goes on from",
     "SOURCE_COMMIT": "commit of the declarations that started the run",
     "CHECKPOINT_DIR": "folder of the lineage's checkpoints; only with `checkpoint:`",
+    "CHECKPOINT_EVERY": "seconds between two checkpoints; only with `checkpoint: {every: ...}`",
+    "CHECKPOINT_KEEP": "how many checkpoints to keep; only with `checkpoint:`",
+    "CHECKPOINT_FROM": "folder to start from; only with `checkpoint: {from: rN}`",
 }
 
 # What torchrun gives each process that it starts, over whatever was there before.
@@ -182,7 +185,14 @@ def added(run: Run, backend: str, node: int = 0) -> dict[str, str]:
 
 def identity_names(run: Run) -> frozenset[str]:
     """The identity variables that the training container of this run has."""
-    return frozenset(IDENTITY) - (frozenset() if run.checkpoint else {"CHECKPOINT_DIR"})
+    checkpoint = run.checkpoint
+    absent = {
+        "CHECKPOINT_DIR": checkpoint is None,
+        "CHECKPOINT_EVERY": checkpoint is None or checkpoint.every is None,
+        "CHECKPOINT_KEEP": checkpoint is None or checkpoint.keep is None,
+        "CHECKPOINT_FROM": checkpoint is None or checkpoint.resume is None,
+    }
+    return frozenset(name for name in IDENTITY if not absent.get(name, False))
 
 
 def reaches(backend: str, kind: str) -> bool:

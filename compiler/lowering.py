@@ -38,6 +38,8 @@ from compiler.suggestions import choose
 from compiler.variables import arguments, circle_in_words, circular, ordered
 
 T = TypeVar("T")
+# The placement that `preemptible: true` stands for.
+PREEMPTIBLE = "preemptible"
 
 
 class Lowering:
@@ -92,6 +94,7 @@ class Lowering:
             pull_secrets=self.pull_secrets(job, first, others),
             stopped=job.state == "stopped",
             rerun=self.by_cluster(job.rerun, 1),
+            max_cost=job.max_cost,
             origins=self.origins,
         )
         return None if self.findings else run
@@ -361,11 +364,16 @@ class Lowering:
             )
             labels.update((nodes.node_labels if nodes is not None else None) or {})
         tolerations: list[dict[str, str]] = []
-        for index, name in enumerate(fields.placement or ()):
+        names: list[tuple[str, Route]] = [
+            (name, (*at, index)) for index, name in enumerate(fields.placement or ())
+        ]
+        if self.effective.declaration.preemptible:
+            names.append((PREEMPTIBLE, ("preemptible",)))
+        for name, route in names:
             if name not in known:
                 self.report(
                     "unknown-placement",
-                    (*at, index),
+                    route,
                     f"the cluster {self.identity.cluster} has no placement `{name}`",
                     choose(name, known),
                 )

@@ -196,6 +196,8 @@ class Identity:
 
     `lineage` is the number of the first run that it shares its checkpoint folder with (None: its
     own), `folder` that folder where it is not the usual one, `source` the commit that it is of.
+    `resumed` is the checkpoint folder of the run named by `checkpoint: {from: rN}`, where it is not
+    simply that run's own.
     """
 
     job: str
@@ -206,6 +208,7 @@ class Identity:
     lineage: int | None = None
     folder: str | None = None
     source: str = "unpublished"
+    resumed: str | None = None
 
     @property
     def name(self) -> str:
@@ -288,6 +291,7 @@ class Run:
     pull_secrets: tuple[str, ...]
     stopped: bool
     rerun: int
+    max_cost: int | None
     origins: Origins = field(compare=False)
 
     @property

@@ -49,6 +49,9 @@ def template(
     pod_security = _pod_security(member.security)
     if pod_security:
         spec["securityContext"] = pod_security
+    if run.priority is not None and not (run.queue is not None and site.kueue):
+        # Kueue reads its own label; without it the scheduler knows only this.
+        spec["priorityClassName"] = run.priority
     if run.pull_secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in run.pull_secrets]
     queued = run.queue is not None and site.kueue
@@ -139,8 +142,16 @@ def identity(run: Run) -> list[Object]:
         "RUN_LINEAGE": lineage(run),
         "SOURCE_COMMIT": run.identity.source,
     }
-    if run.checkpoint is not None:
+    checkpoint = run.checkpoint
+    if checkpoint is not None:
         values["CHECKPOINT_DIR"] = checkpoint_dir(run)
+        if checkpoint.every is not None:
+            values["CHECKPOINT_EVERY"] = str(checkpoint.every)
+        if checkpoint.keep is not None:
+            values["CHECKPOINT_KEEP"] = str(checkpoint.keep)
+        if checkpoint.resume is not None:
+            number = int(checkpoint.resume.removeprefix("r"))
+            values["CHECKPOINT_FROM"] = run.identity.resumed or _folder(run, number)
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
@@ -152,11 +163,14 @@ def lineage(run: Run) -> str:
 def checkpoint_dir(run: Run) -> str:
     """The folder of the lineage: `<path>/<cluster>/<team>/<job>/r1`."""
     assert run.checkpoint is not None
+    return run.identity.folder or _folder(run, run.identity.first)
+
+
+def _folder(run: Run, number: int) -> str:
+    assert run.checkpoint is not None
     who = run.identity
-    if who.folder is not None:
-        return who.folder
     root = run.checkpoint.path.rstrip("/")
-    return f"{root}/{who.cluster}/{who.team}/{who.job}/r{who.first}"
+    return f"{root}/{who.cluster}/{who.team}/{who.job}/r{number}"
 
 
 def _environment(run: Run, member: Member) -> list[Variable]:

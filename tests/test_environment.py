@@ -131,8 +131,21 @@ def test_what_torchrun_is_told_is_what_the_object_says(project: Project) -> None
 def test_identity_has_a_checkpoint_folder_only_with_a_checkpoint(project: Project) -> None:
     with_one, _ = run(project, job())
     without, _ = run(project, job(image="ddp-mini", checkpoint=None))
-    assert environment.identity_names(with_one) == set(environment.IDENTITY)
-    assert "CHECKPOINT_DIR" not in environment.identity_names(without)
+    assert environment.identity_names(with_one) == set(environment.IDENTITY) - {"CHECKPOINT_FROM"}
+    assert not any(name.startswith("CHECKPOINT_") for name in environment.identity_names(without))
+
+
+def test_checkpoint_settings_reach_the_process(project: Project) -> None:
+    path = project.repository.root / "jobs" / "example.yaml"
+    block = "{claim: checkpoints, path: /ckpt/, every: 30m, keep: 3, from: r2}"
+    path.write_text(job(checkpoint=block), "utf-8")
+    (made,) = project.judge(path).runs
+    env = made.objects[0]["spec"]["template"]["spec"]["containers"][0]["env"]
+    values = {item["name"]: item.get("value") for item in env}
+    assert values["CHECKPOINT_DIR"] == "/ckpt/west/nlp/example/r1"
+    assert values["CHECKPOINT_EVERY"] == "1800"
+    assert values["CHECKPOINT_KEEP"] == "3"
+    assert values["CHECKPOINT_FROM"] == "/ckpt/west/nlp/example/r2"
 
 
 @pytest.mark.parametrize(

@@ -286,10 +286,10 @@ def test_files_that_are_not_there_are_wrong_use(
         ("num_nodes: '2'", "num_nodes: 2"),
         ("num_nodes: 2.0", "num_nodes: 2"),
         ("retry: {max: 1_0}", "retry: {max: 10}"),
-        ("preemptible: yes # let it", "preemptible: true # let it"),
-        ("preemptible: True", "preemptible: true"),
-        ("preemptible: Off", "preemptible: false"),
-        ('preemptible: "false"', "preemptible: false"),
+        ("host_network: yes # let it", "host_network: true # let it"),
+        ("host_network: True", "host_network: true"),
+        ("host_network: Off", "host_network: false"),
+        ('host_network: "false"', "host_network: false"),
         ("stop: {grace: 0:10:00}  # ten", "stop: {grace: 10m}  # ten"),
         ("stop: {grace: 1-00:00:00}", "stop: {grace: 24h}"),
         ("master:\n  accelerators: {H100: 8}", "master:\n  accelerators: H100:8"),
@@ -340,7 +340,7 @@ def test_fix_dry_run_writes_nothing(console: Console) -> None:
         "stop: {grace: 30}",  # seconds, minutes or hours
         "memory: 512m",
         "nodes: 4",  # a key is the person's to rename
-        "preemptible: maybe",
+        "host_network: maybe",
     ],
 )
 def test_fix_leaves_what_has_two_meanings(console: Console, left: str) -> None:
@@ -558,7 +558,10 @@ def origins(console: Console, job: str = "probe") -> dict[str, tuple[str, str]]:
     return {line["field"]: (line["value"], line["from"]) for line in table["values"]}
 
 
-PROBE = "image: llm-sft\naccelerators: H100:8\nqueue: research\nmax_duration: 24h\n"
+PROBE = (
+    "image: llm-sft\naccelerators: H100:8\nqueue: research\nmax_duration: 24h\n"
+    "checkpoint: {claim: checkpoints, path: /ckpt}\n"
+)
 
 
 def line_of(console: Console, name: str, start: str) -> str:

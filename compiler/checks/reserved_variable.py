@@ -1,7 +1,7 @@
 """A variable is set that says which run this is.
 
 ## What it does
-Reports `RUN_NAME`, `RUN_NUMBER`, `RUN_LINEAGE`, `CHECKPOINT_DIR` and `SOURCE_COMMIT` in `env`,
+Reports `RUN_NAME`, `RUN_NUMBER`, `RUN_LINEAGE`, `CHECKPOINT_*` and `SOURCE_COMMIT` in `env`,
 `secrets` or `pod:` of the training container.
 
 ## Why it is bad
@@ -60,7 +60,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             if setting.name not in IDENTITY:
                 continue
             route = setting.route[:-1] if "pod" in setting.route else setting.route
-            if setting.name == "CHECKPOINT_DIR":
+            if setting.name.startswith("CHECKPOINT_"):
                 remedy = "take it out, and write checkpoint: {claim: ..., path: ...}"
             else:
                 remedy = "take it out, or give it another name"
@@ -77,5 +77,8 @@ WHAT = {
     "RUN_NUMBER": "which run of the job this is",
     "RUN_LINEAGE": "which runs share its checkpoints",
     "CHECKPOINT_DIR": "where its checkpoints are",
+    "CHECKPOINT_EVERY": "how often it saves itself",
+    "CHECKPOINT_KEEP": "how many checkpoints it keeps",
+    "CHECKPOINT_FROM": "which checkpoints it starts from",
     "SOURCE_COMMIT": "which declarations started it",
 }

@@ -27,7 +27,7 @@ REPORTED = {
         "add `queue:` with one of: research",
     ),
     "no queue for a run on CPUs": (
-        job("cpu: 4\nmemory: 32Gi", queue=None, accelerators=None),
+        job("cpu: 4\nmemory: 32Gi", queue=None, accelerators=None, image="ddp-mini"),
         {},
         "missing-queue",
         "1:1",
@@ -75,7 +75,7 @@ REPORTED = {
         "write one of: research",
     ),
     "a queue that takes no runs on CPUs": (
-        job("cpu: 4\nmemory: 32Gi", accelerators=None, queue="interactive"),
+        job("cpu: 4\nmemory: 32Gi", accelerators=None, image="ddp-mini", queue="interactive"),
         {},
         "accelerator-not-in-queue",
         "3:8",

@@ -82,7 +82,7 @@ REPORTED = {
         "write 1876Gi or less",
     ),
     "a run on CPUs larger than their nodes": (
-        job("cpu: 61\nmemory: 10Gi\nshm_size: 1Gi", accelerators=None, queue="data"),
+        job("cpu: 61\nmemory: 10Gi\nshm_size: 1Gi", accelerators=None, image="ddp-mini", queue="data"),
         "node-too-small",
         "6:6",
         "a node without accelerators has 60 cores",
@@ -170,7 +170,7 @@ CLEAN = {
     ),
     "equal quantities in two spellings": job("memory: {request: 1024Gi, limit: 1Ti}"),
     "a small memory, with the built-in shared memory": job(
-        "cpu: 1\nmemory: 1Gi", accelerators=None, queue="data"
+        "cpu: 1\nmemory: 1Gi", accelerators=None, image="ddp-mini", queue="data"
     ),
     "no shared memory": job("memory: 8Gi\nshm_size: 0"),
     "a part of one node": job(accelerators="H100:4"),
