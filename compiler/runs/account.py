@@ -155,7 +155,7 @@ class _Writer:
         ledger = self.after.get((item.team, item.book)) or Ledger(item.team, item.book)
         runs = {run.number: run for run in ledger.runs}
         made = [self._end(item, end, runs[end.number], caused) for end in decision.ends]
-        if decision.row == "b":
+        if decision.row == "b" and decision.action != "blocked":
             # What is ended is told; of a job that is gone and has nothing left there is no news.
             return made or ([self._rest(item, runs, caused)] if item.path else [])
         if decision.action in ("start", "resume", "hold") and decision.number is not None:
@@ -224,6 +224,9 @@ class _Writer:
         line = self._line(item, action, decision.reason, caused)
         line = replace(line, change=decision.change, notes=decision.notes)
         run = runs.get(decision.number) if decision.number is not None else None
+        if run is None and action == "blocked":
+            # What was to start is not there; what goes on instead is.
+            run = next((r for r in runs.values() if r.active and r.cluster == item.cluster), None)
         return line if run is None or run.number in ended else _of_entry(line, run)
 
     def _differences(

@@ -95,7 +95,7 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
         folder = Path(name).resolve()
         (folder / "objects").mkdir()
         git = Supposition(repository.root, folder / "objects", at)
-        tip, onto, notes = _published(git, repository, question)
+        tip, onto, notes = published_tip(git, repository, question)
         books = read_books(git, tip)
         trees = _trees(git, question, books, tip, onto, notes)
         # Both trees may be those of commits that are gone with the folder.
@@ -114,14 +114,17 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
                 title="plan",
             )
             if question.diff:
-                _add_diff(report, git, books, new, trees.new, folder)
+                _add_diff(report, git, books, new, folder)
             return Planned(report, new.gathered.findings)
 
 
-def _published(
+def published_tip(
     git: Supposition, repository: Repository, question: Question
 ) -> tuple[str | None, str, list[str]]:
-    """Where the ledgers are, what the change is measured against, and what to say of that."""
+    """Where the ledgers are, what a change is measured against, and what to say of that.
+
+    Raises CompilerError where this clone does not know; the remote is never asked.
+    """
     remote, notes = question.remote, list[str]()
     named = question.branch or repository.settings.get("publish", {}).get("branch")
     if not git.has_remote(remote):
@@ -164,16 +167,18 @@ def _trees(
     trees = Trees(onto, head, source, tip, shown, notes)
     if source == onto:
         return trees
-    count = len(git.text("rev-list", f"{source}..{onto}").split())
+    written = {made.commit for made in books.commits}
+    count = len(set(git.text("rev-list", f"{source}..{onto}").split()) - written)
     behind = f"{count} commits" if count != 1 else "1 commit"
     if source == head:
         # Everything here is in the branch already.
         trees.new = onto
-        notes.append(f"{onto[:12]} is {behind} ahead of it and contains it")
+        notes.append(f"{shown} is in {onto[:12]} already")
         return trees
     try:
         trees.new = git.merged(onto, head)
-        notes.append(f"the branch has moved on by {behind}: this is the change merged into it")
+        if count:
+            notes.append(f"the branch has moved on by {behind}: this is the change merged into it")
     except Conflict as error:
         trees.old = source
         notes.append(
@@ -287,9 +292,7 @@ def _surroundings(paths: list[str]) -> list[str]:
     return notes
 
 
-def _add_diff(
-    report: Report, git: Supposition, books: Books, new: _Decided, commit: str, folder: Path
-) -> None:
+def _add_diff(report: Report, git: Supposition, books: Books, new: _Decided, folder: Path) -> None:
     places = {(line.team, line.job, line.cluster) for line in report.account.news}
     items = [
         item
@@ -297,6 +300,6 @@ def _add_diff(
         if item.decision.starts and (item.team, item.job, item.cluster) in places
     ]
     try:
-        report.diff = rendered(new.project, git, books, new.outcome, items, commit, folder)
+        report.diff = rendered(new.project, git, books, new.outcome, items, folder)
     except CompilerError as error:
         report.notes.append(f"publish would stop here: {error}")

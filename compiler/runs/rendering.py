@@ -13,6 +13,9 @@ from compiler.runs.fold import JobDecision, Outcome
 from compiler.runs.git import Git
 from compiler.runs.publishing import published_files
 
+# The commit that a run will be of is not made yet.
+UNPUBLISHED = "unpublished"
+
 
 def rendered(
     project: Project,
@@ -20,7 +23,6 @@ def rendered(
     books: Books,
     outcome: Outcome,
     items: Sequence[JobDecision],
-    source: str,
     scratch: Path,
 ) -> str:
     """A unified diff from each run's predecessor on its cluster (nothing, for a first run).
@@ -30,7 +32,7 @@ def rendered(
     keys = {(item.team, item.book) for item in items}
     part = Outcome(list(items), {key: outcome.ledgers[key] for key in sorted(keys)})
     published = published_files(git, books)
-    tree = Emission(project, part, published, source, scratch).make()
+    tree = Emission(project, part, published, UNPUBLISHED, scratch).make()
     rows: list[str] = []
     for item in items:
         key, number = (item.team, item.book), item.decision.number
