@@ -78,13 +78,10 @@ def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_pins_its_actions_and_may_only_read(path: Path) -> None:
+def test_a_workflow_pins_its_actions_and_gives_no_right_to_all_jobs(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     workflow = yaml.safe_load(text)
     assert workflow["permissions"] == {}
-    for job in workflow["jobs"].values():
-        assert job["permissions"] == {"contents": "read"}
-        assert job["timeout-minutes"] <= 30
     for used in re.findall(r"uses: (.*)", text):
         assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used), used
     for step in steps(workflow):
