@@ -29,15 +29,11 @@ _PATCH = frozenset({"path", "patch", "target", "options"})
 _LABELS = frozenset({"pairs", "includeSelectors", "includeTemplates", "fields"})
 
 _RUNS_CODE = "a base is data: whoever may change it must not be able to run code in every build"
+_CHART = "a chart is fetched and rendered by another program"
 # Fields that make kustomize start a program or render a chart.
-_EXECUTABLE = {
-    "generators": _RUNS_CODE,
-    "transformers": _RUNS_CODE,
-    "validators": _RUNS_CODE,
-    "helmCharts": "a chart is fetched and rendered by another program",
-    "helmChartInflationGenerator": "a chart is fetched and rendered by another program",
-    "helmGlobals": "a chart is fetched and rendered by another program",
-}
+_RUNS: tuple[str, ...] = ("generators", "transformers", "validators")
+_CHARTS: tuple[str, ...] = ("helmCharts", "helmChartInflationGenerator", "helmGlobals")
+_EXECUTABLE = dict.fromkeys(_RUNS, _RUNS_CODE) | dict.fromkeys(_CHARTS, _CHART)
 # Fields that would work, and must not: why, and what to write instead.
 _REFUSED = {
     "bases": ("it is deprecated", "list the folder under `resources`"),
@@ -53,8 +49,7 @@ _REFUSED = {
         "a base is one object, and a name with a hash is not followed into a PyTorchJob",
         "name a ConfigMap of the team's namespace, or use `files:` in the job",
     ),
-    "configurations": ("it changes how kustomize merges", "take it out"),
-    "crds": ("it changes how kustomize merges", "take it out"),
+    **dict.fromkeys(("configurations", "crds"), ("it changes how kustomize merges", "take it out")),
     "generatorOptions": ("a base generates nothing", "take it out"),
     "images": (
         "the image is the job's, pinned by digest in images/lock.yaml",
@@ -380,7 +375,6 @@ class _Inspector:
         return tree
 
     def steering(self, tree: Node) -> None:
-        """Annotations that speak to kustomize, and may start a program."""
         for route, node in walk(tree):
             if route[-1:] == ("annotations",) and isinstance(node, Mapping):
                 self.annotations(node)

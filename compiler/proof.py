@@ -16,13 +16,13 @@ from compiler.overlay import API, same
 from compiler.processes import BuildFailed
 from compiler.yamlout import dump
 
-BATCH = 100
-"""Overlays that one process builds: kustomize's time grows with the square of their number."""
+BATCH = 50
+"""Overlays that one process builds: more are not faster each, and take more memory."""
 
 PROCESSES = 2
 
 MEMORY = 64 * 2**20
-"""Bytes that must be free in memory for batches to be laid out there; one takes about two."""
+"""Bytes that must be free in memory for batches to be laid out there; one takes about one."""
 
 Key = tuple[str, str, str, str]
 
@@ -120,7 +120,7 @@ def key(one: Object) -> Key:
 
 def difference(wanted: Any, built: Any, pointer: str = "") -> str | None:
     """The first place at which two values differ, with both, or None where they are the same."""
-    if type(wanted) is dict and type(built) is dict:
+    if isinstance(wanted, dict) and isinstance(built, dict):
         left, right = cast("Object", wanted), cast("Object", built)
         for name in [*left, *(name for name in right if name not in left)]:
             if name not in left or name not in right:
@@ -129,7 +129,7 @@ def difference(wanted: Any, built: Any, pointer: str = "") -> str | None:
             if found := difference(left[name], right[name], f"{pointer}/{name}"):
                 return found
         return None
-    if type(wanted) is list and type(built) is list:
+    if isinstance(wanted, list) and isinstance(built, list):
         first, second = cast("list[Any]", wanted), cast("list[Any]", built)
         if len(first) != len(second):
             return f"{pointer}: {len(first)} items in the model, {len(second)} from kustomize"

@@ -302,7 +302,7 @@ def claim(number, cluster="west", name=None, namespace="n"):
     return Claim(f"j{number} on {cluster}", folder, cluster, files, [one])
 
 
-def test_batches_hold_one_cluster_at_most_a_hundred_and_no_object_twice():
+def test_batches_hold_one_cluster_so_many_and_no_object_twice():
     claims = [claim(n, "west" if n % 3 else "east") for n in range(310)]
     claims += [claim(1000 + n, "west", "same") for n in range(3)]
     groups = list(batches(claims))
