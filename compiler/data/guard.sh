@@ -12,7 +12,6 @@ _rank=${RANK:-${PET_NODE_RANK-}}
 _id=$RUN_NUMBER.${_rank:-${HOSTNAME:-pod}}
 _owner=$CHECKPOINT_DIR/OWNER
 _done=$CHECKPOINT_DIR/COMPLETE.json
-_last=released
 _say() { printf 'runwright-guard: %s\n' "$*" >&2; }
 # Put a line in the place of a file: readers see the old one or the new one.
 _write() { printf '%s\n' "$2" >"$_owner/.$_id.new" && mv -f "$_owner/.$_id.new" "$1"; }
@@ -87,7 +86,7 @@ _watch() {
   done
 }
 
-_child= _stopped=
+_child= _stopped= _code= _last=released
 trap '_stop TERM 143' TERM
 trap '_stop INT 130' INT
 for _name in mkdir mv cat sleep; do
@@ -120,7 +119,6 @@ _child=$!
 [ ! "$_stopped" ] || _stop TERM "$_stopped"
 _watch &
 _watcher=$!
-_code=
 # A signal ends `wait` early, with a code of its own. 127 then says that there was nothing more
 # to wait for: the code before it was the command's.
 while _stirred=; wait "$_child"; _now=$?; do
