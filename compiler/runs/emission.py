@@ -57,7 +57,7 @@ class Emission:
     def make(self) -> Tree:
         """The whole tree; raises CompilerError where a run that is to start cannot be rendered."""
         started = {
-            ((item.team, item.job), item.decision.number): item
+            ((item.team, item.book), item.decision.number): item
             for item in self.outcome.decisions
             if item.decision.starts
         }
@@ -70,7 +70,7 @@ class Emission:
                 elif run.listed:
                     self._keep(key, run)
                 if run.listed:
-                    listed.setdefault((run.cluster, key[0]), []).append((key[1], run.number))
+                    listed.setdefault((run.cluster, key[0]), []).append((_job(key, run), run.number))
             if ledger.runs:
                 path = f"overlays/ledger/{key[0]}/{key[1]}.yaml"
                 self._put({path: ledgerfile.dump(ledger)})
@@ -136,7 +136,7 @@ class Emission:
         return None
 
     def _keep(self, key: Key, run: Entry) -> None:
-        folder = f"overlays/{run.cluster}/{key[0]}/{key[1]}/r{run.number}"
+        folder = f"overlays/{run.cluster}/{key[0]}/{_job(key, run)}/r{run.number}"
         kept = self.published(folder)
         if kept is None:
             raise CompilerError(
@@ -173,3 +173,9 @@ class Emission:
             ]
             self._put(ended_files(cluster, ended))
             self._put(platform_files(cluster, kinds))
+
+
+def _job(key: Key, run: Entry) -> str:
+    """The name that the job had when the run started: its overlay stays there after a rename."""
+    name = run.name.removesuffix(f"-r{run.number}")
+    return key[1] if name == run.name else name
