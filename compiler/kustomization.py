@@ -31,9 +31,8 @@ _LABELS = frozenset({"pairs", "includeSelectors", "includeTemplates", "fields"})
 _RUNS_CODE = "a base is data: whoever may change it must not be able to run code in every build"
 _CHART = "a chart is fetched and rendered by another program"
 # Fields that make kustomize start a program or render a chart.
-_RUNS: tuple[str, ...] = ("generators", "transformers", "validators")
-_CHARTS: tuple[str, ...] = ("helmCharts", "helmChartInflationGenerator", "helmGlobals")
-_EXECUTABLE = dict.fromkeys(_RUNS, _RUNS_CODE) | dict.fromkeys(_CHARTS, _CHART)
+_CHARTS = frozenset({"helmCharts", "helmChartInflationGenerator", "helmGlobals"})
+_EXECUTABLE = _CHARTS | {"generators", "transformers", "validators"}
 # Fields that would work, and must not: why, and what to write instead.
 _REFUSED = {
     "bases": ("it is deprecated", "list the folder under `resources`"),
@@ -181,7 +180,7 @@ class _Inspector:
             self.report(
                 "executable-base",
                 key.place,
-                f"`{key}` makes kustomize run something: {_EXECUTABLE[key]}",
+                f"`{key}` makes kustomize run something: {_CHART if key in _CHARTS else _RUNS_CODE}",
                 "take it out, and write what it would make into the base itself",
             )
         elif key in _REFUSED:
