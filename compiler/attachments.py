@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping as MappingType
 from dataclasses import dataclass
 from pathlib import Path
 
 from compiler.diagnostics import Place
 from compiler.model import File, Route
+from compiler.source import MOST
 from compiler.suggestions import nearest
 
 # A ConfigMap holds at most 1 MiB (k8s.io/api/core/v1 MaxSecretSize); the rest is for its keys.
@@ -34,6 +36,9 @@ def read_files(root: Path, files: MappingType[str, str]) -> tuple[tuple[File, ..
         content, problem = _read(root, source, path)
         if problem is not None:
             problems.append(problem)
+        if len(problems) == MOST:
+            # Each names the nearest file beside it, and a list can hold thousands.
+            return tuple(made), problems
         if content is not None:
             made.append(File(path, source, content, hashlib.sha256(content).hexdigest()))
     total = sum(len(file.content) for file in made)
@@ -51,7 +56,7 @@ def read_files(root: Path, files: MappingType[str, str]) -> tuple[tuple[File, ..
 
 def _read(root: Path, source: str, path: str) -> tuple[bytes | None, Problem | None]:
     target = root / source
-    if not target.resolve().is_relative_to(root.resolve()):
+    if not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(root)):
         return None, Problem(
             "link-out-of-repository",
             (path,),

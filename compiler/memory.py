@@ -84,8 +84,9 @@ class Memory:
     """The last check of a repository, and what of it still holds.
 
     `policy` is what was found in policy and bases, and `together` what was found about all jobs
-    as a whole; None where it has to be looked for again. `contents` are the bytes of the
-    declarations that have changed, so that no file is read twice.
+    as a whole; None where it has to be looked for again. `rows` are
+    the declarations as JSON has them. `contents` are the bytes of those that have changed, so that
+    no file is read twice.
     """
 
     def __init__(self, repository: Repository, today: date, only_cluster: str | None) -> None:
@@ -96,7 +97,7 @@ class Memory:
         self.policy: list[Finding] | None = None
         self.together: list[Finding] | None = None
         self.policy_files = 0
-        self._jobs: dict[str, Any] = {}
+        self.rows: dict[str, list[Any]] = {}
         self._recalled: dict[Path, Judged] = {}
         self._states: dict[str, str] = {}
         try:
@@ -105,21 +106,21 @@ class Memory:
                 self.policy = [restored(item) for item in stored["policy"]]
                 self.together = [restored(item) for item in stored["together"]]
                 self.policy_files = int(stored["policy_files"])
-                self._jobs = dict(stored["jobs"])
+                self.rows = dict(stored["jobs"])
         except (OSError, ValueError, KeyError, TypeError):
             self.policy = self.together = None
-            self._jobs = {}
+            self.rows = {}
 
     def __len__(self) -> int:
         """How many declarations it knows."""
-        return len(self._jobs)
+        return len(self.rows)
 
     def outcome(self) -> Checked | None:
         """The outcome of a check now, where it is that of the last one; else None."""
         if self.policy is None or self.together is None:
             return None
         files, findings = self.repository.job_files()
-        if len(files) != len(self._jobs):
+        if len(files) != len(self.rows):
             return None
         jobs: list[Judged] = []
         for path in files:
@@ -141,7 +142,7 @@ class Memory:
         if path in self._recalled or path in self.contents:
             return self._recalled.get(path)
         shown = self.repository.relative(path)
-        row = self._jobs.get(shown)
+        row = self.rows.get(shown)
         if row is None:
             return None
         content = self.repository.read_bytes(path)
@@ -172,7 +173,7 @@ class Memory:
             "policy": [stored(item) for item in self.policy or ()],
             "together": [stored(item) for item in self.together or ()],
             "policy_files": self.policy_files,
-            "jobs": {job.path: row_of(job) for job in jobs if job.digest},
+            "jobs": {job.path: self.rows[job.path] for job in jobs},
         }
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -193,7 +194,9 @@ def state_of(repository: Repository, name: str) -> str:
     path = repository.root / name
     try:
         mark = "" if path.resolve() == repository.root.resolve() / name else "link "
-        return mark + sha256(path.read_bytes()).hexdigest()
+        # Whoever opens a pipe waits for its other end.
+        if path.is_file():
+            return mark + sha256(path.read_bytes()).hexdigest()
     except (OSError, RuntimeError, ValueError):
         pass
     try:

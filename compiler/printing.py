@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TextIO
 
 from compiler.check import Checked
@@ -60,11 +61,12 @@ def reader(repository: Repository) -> Sources:
 
     def source(path: str) -> Source | None:
         if path not in known:
-            try:
-                file = repository.root / path
-                known[path] = decode(path, repository.read_bytes(file))[0]
-            except OSError:
-                known[path] = None
+            file = repository.root / path
+            known[path] = None
+            # Whoever opens a pipe waits for its other end.
+            with suppress(OSError):
+                if file.is_file():
+                    known[path] = decode(path, repository.read_bytes(file))[0]
         return known[path]
 
     return source

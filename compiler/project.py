@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingType
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cached_property
 from hashlib import sha256
@@ -29,8 +30,8 @@ from compiler.repository import Document, Policy, Repository
 from compiler.results import Ask, JobResult, RunResult
 from compiler.rules import Report, finding, of_stage
 from compiler.site import Site
-from compiler.source import decode
-from compiler.tree import read
+from compiler.source import MOST, decode
+from compiler.tree import read, settle
 from compiler.weights import weighed
 
 
@@ -132,7 +133,7 @@ class Project:
             run = self._run(result, node, team, name, ask)
             if run is not None:
                 result.runs.append(run)
-        result.findings = _deduplicated(result.findings)
+        result.findings = settle(_deduplicated(result.findings))
         return result
 
     def _shape(self, result: JobResult, node: Mapping) -> None:
@@ -179,6 +180,9 @@ class Project:
         whole, findings = effective(node, cluster, team, self.policy, base_of)
         if whole is None:
             result.findings += findings
+            return None
+        if self._images_unknown(whole):
+            # The file about them has its own finding, which everything here would repeat.
             return None
         backend = backends()[chosen[0]]
         site = self._site(team, cluster, backend.target.name)
@@ -242,6 +246,12 @@ class Project:
         result.findings += self._weighed(found, whole, result)
         return made
 
+    def _images_unknown(self, whole: Effective) -> bool:
+        """Whether the image lock, or the file about an image of the run, cannot be read."""
+        images = [part.image for part in (whole.declaration, whole.first) if part is not None]
+        files = {"images/lock.yaml", *(f"images/{image}/image.yaml" for image in images)}
+        return not files.isdisjoint(self.policy.broken)
+
     def _weighed(self, found: list[Finding], whole: Effective, result: JobResult) -> list[Finding]:
         job = f"{result.team}/{result.job}"
         return weighed(found, whole, job, self.policy, self.today)
@@ -261,9 +271,16 @@ class Project:
     ) -> Iterator[Finding]:
         for rule in of_stage(stage):
             assert rule.check is not None
-            reports = rule.check(run, site, objects) if stage == "object" else rule.check(run, site)
-            for report in reports:
-                yield placed(rule.name, report, run.origins)
+            found = rule.check(run, site, objects) if stage == "object" else rule.check(run, site)
+            reports = iter(found)
+            for number, report in enumerate(reports, 1):
+                item = placed(rule.name, report, run.origins)
+                if number == MOST and next(reports, None) is not None:
+                    # The rest is not looked for: a file can hold thousands of one mistake.
+                    more = f"{item.message} (more such places in this file are not listed)"
+                    yield replace(item, message=more)
+                    break
+                yield item
 
 
 def placed(rule: str, report: Report, origins: Origins) -> Finding:

@@ -85,13 +85,14 @@ class Repository:
         candidates = [start] if explicit else [start, *start.parents]
         for folder in candidates:
             manifest = folder / "pyproject.toml"
-            if manifest.is_file():
-                try:
-                    tools = tomllib.loads(manifest.read_text("utf-8")).get("tool", {})
-                except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-                    raise CompilerError(f"{manifest} cannot be read: {error}") from None
-                if "compiler" in tools:
-                    return cls(folder)
+            try:
+                if not manifest.is_file():
+                    continue
+                tool: Any = tomllib.loads(manifest.read_text("utf-8")).get("tool")
+            except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+                raise CompilerError(f"{manifest} cannot be read: {error}") from None
+            if isinstance(tool, dict) and isinstance(tool.get("compiler"), dict):  # type: ignore[misc]
+                return cls(folder)
         raise CompilerError(
             f"no repository at {start}: no pyproject.toml with [tool.compiler]"
             + ("" if explicit else " here or in a folder above"),
@@ -135,8 +136,8 @@ class Repository:
         files: list[Path] = []
         findings: list[Finding] = []
         jobs = self.root / "jobs"
-        if not jobs.is_dir():
-            return [], []
+        if not jobs.is_dir() or not self.contains(jobs):
+            return [], self._no_jobs(jobs)
         for entry in _scanned(jobs):
             if entry.is_dir(follow_symlinks=False):
                 for inner in _scanned(Path(entry.path)):
@@ -144,6 +145,16 @@ class Repository:
             else:
                 self._take(entry, files, findings)
         return files, findings
+
+    def _no_jobs(self, jobs: Path) -> list[Finding]:
+        """Why there are no declarations, where something else has the place of their folder."""
+        if not os.path.lexists(jobs):
+            return []
+        rule, message = "not-a-declaration", "jobs is no folder, so there are no declarations"
+        if not self.contains(jobs):
+            rule, message = "link-out-of-repository", "jobs is a link out of the repository"
+        place = Place.start(self.relative(jobs))
+        return [finding(rule, place, message, "put the declarations into a folder jobs/ here")]
 
     def _take(self, entry: os.DirEntry[str], files: list[Path], findings: list[Finding]) -> None:
         path = Path(entry.path)

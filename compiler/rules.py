@@ -13,6 +13,7 @@ severity, its file name (with hyphens) is its name. What it does depends on its 
 from __future__ import annotations
 
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +25,8 @@ from compiler.diagnostics import Edit, Finding, Place, Related, Severity
 
 Stage = Literal["source", "run", "object", "repository"]
 Route = tuple[str | int, ...]
+_LONG = 400
+_NAMED = re.compile(r"`([^`]*)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +91,7 @@ def registered() -> dict[str, Registered]:
         name = info.name.replace("_", "-")
         rule: Rule = module.RULE
         if rule.code in codes:
-            raise ValueError(
-                f"{name} and {codes[rule.code]} both have the code {rule.code}"
-            )
+            raise ValueError(f"{name} and {codes[rule.code]} both have the code {rule.code}")
         codes[rule.code] = name
         rules[name] = Registered(
             name, rule, module.__doc__ or "", getattr(module, "check", None), module
@@ -131,9 +132,17 @@ def finding(
         rule=rule,
         code=registered_rule.rule.code,
         severity=registered_rule.rule.severity,
-        message=message,
+        message=_shortened(message),
         place=place,
-        help=help,
+        help=_shortened(help),
         related=tuple(related),
         edits=tuple(edits),
     )
+
+
+def _shortened(text: str) -> str:
+    """A message with the start of each value that it names; whoever reads it has the file too."""
+    if len(text) <= _LONG:
+        return text
+    text = _NAMED.sub(lambda m: m[0] if len(m[1]) <= 80 else f"`{m[1][:77]}...`", text)
+    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."

@@ -56,6 +56,8 @@ def scaffold(wish: Wish, policy: Policy) -> tuple[str, str]:
 
 def _team(wish: Wish, policy: Policy) -> Document[Team]:
     if wish.team is None:
+        if not policy.teams:
+            raise CompilerError("there is no team yet", "add one, policy/teams/<team>.yaml")
         if len(policy.teams) == 1:
             return next(iter(policy.teams.values()))
         raise CompilerError(
@@ -64,7 +66,8 @@ def _team(wish: Wish, policy: Policy) -> Document[Team]:
     if f"policy/teams/{wish.team}.yaml" in policy.broken:
         raise CompilerError(f"policy/teams/{wish.team}.yaml cannot be read", "run `check`")
     if wish.team not in policy.teams:
-        raise CompilerError(f"there is no team `{wish.team}`", choose(wish.team, policy.teams))
+        remedy = choose(wish.team, policy.teams, f"add policy/teams/{wish.team}.yaml")
+        raise CompilerError(f"there is no team `{wish.team}`", remedy)
     return policy.teams[wish.team]
 
 

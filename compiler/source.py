@@ -169,7 +169,7 @@ def _too_large(path: str, limit: int) -> Finding:
     remedy = (
         "keep long scripts in a file of their own and name it under `files:`, or use fewer keys"
     )
-    return finding("file-too-large", Place(path), message, remedy)
+    return finding("file-too-large", Place.start(path), message, remedy)
 
 
 def _mostly_zero(content: bytes) -> bool:

@@ -33,7 +33,7 @@ def explain(
     mark: Any = getattr(error, "problem_mark", None)
     if mark is None:
         message = "libyaml cannot read this file"
-        return finding("syntax-error", Place(source.path), message, "look for odd characters")
+        return finding("syntax-error", Place.start(source.path), message, "look for odd characters")
     start: Any = getattr(error, "context_mark", None) or mark
     last = len(source.lines)  # without a line end there, libyaml stops on a line after it
     trouble = Trouble(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypeVar, get_args
 
@@ -12,6 +13,7 @@ from compiler.diagnostics import Edit, Finding, Place
 from compiler.nodes import Mapping, Node, Scalar, descend
 from compiler.rules import finding
 from compiler.scalars import shown
+from compiler.source import MOST
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -102,62 +104,67 @@ def validate(model: type[M], node: Node, values: str) -> tuple[M | None, list[Fi
     try:
         return model.model_validate(node), []
     except ValidationError as error:
-        return None, list(_findings(model, node, values, error))
+        return None, _findings(model, node, values, error)
 
 
 def _findings(
     model: type[BaseModel], node: Node, values: str, error: ValidationError
-) -> Iterator[Finding]:
-    unknown_at: set[tuple[str | int, ...]] = set()
-    problems = error.errors(include_url=False)
+) -> list[Finding]:
+    """One finding for each problem; of each kind at most `MOST`, the last counting the rest.
+
+    To name the nearest key takes its time, and a file can hold thousands of one mistake.
+    """
+    problems = error.errors(include_url=False, include_input=False)
+    unknown = {problem["loc"][:-1] for problem in problems if problem["type"] == "extra_forbidden"}
+    groups: dict[str, list[Finding]] = {}
+    rest: Counter[str] = Counter()
     for problem in problems:
-        if problem["type"] == "extra_forbidden":
-            unknown_at.add(problem["loc"][:-1])
-    for problem in problems:
-        route = problem["loc"]
-        kind = problem["type"]
-        if kind == "fault":
-            context = problem["ctx"]  # type: ignore[typeddict-item]
-            where = place(node, route)
-            fix = context["fix"]
-            yield finding(
-                context["rule"],
-                where,
-                context["message"],
-                context["help"],
-                edits=() if fix is None else (Edit(where, fix),),
-            )
-        elif kind == "extra_forbidden":
-            yield _unknown_key(model, node, route, values)
-        elif kind == "missing":
-            # A misspelt key is one mistake: its finding already names the key that is wanted.
-            if route[:-1] in unknown_at and _misspelt(model, node, route):
-                continue
-            yield _missing(node, route, values)
-        elif kind == "too_short":
-            yield finding(
-                "empty-value",
-                place(node, route),
-                "the list is empty",
-                "write at least one item, or leave the key out",
-            )
-        else:
-            wanted = _wanted(kind, problem)
-            found, _ = descend(node, route)
-            if isinstance(found, Scalar) and found.empty:
-                yield finding(
-                    "empty-value",
-                    found.place,
-                    f"there is no value here, where {wanted} is wanted",
-                    "write the value, or leave the key out",
-                )
-            else:
-                yield finding(
-                    "wrong-type",
-                    place(node, route),
-                    f"{shown(found)} stands where {wanted} is wanted",
-                    f"write {wanted}",
-                )
+        kind = problem["ctx"]["rule"] if problem["type"] == "fault" else problem["type"]  # type: ignore[typeddict-item]
+        group = groups.setdefault(kind, [])
+        if len(group) == MOST:
+            rest[kind] += 1
+        elif (item := _finding(model, node, values, problem, unknown)) is not None:
+            group.append(item)
+    for kind, count in rest.items():
+        last = groups[kind][-1]
+        more = f"{last.message} ({count} more such places in this file are not listed)"
+        groups[kind][-1] = replace(last, message=more)
+    return [item for group in groups.values() for item in group]
+
+
+def _finding(
+    model: type[BaseModel],
+    node: Node,
+    values: str,
+    problem: Any,
+    unknown: set[tuple[str | int, ...]],
+) -> Finding | None:
+    """The finding for a problem; None where another one says it."""
+    route = problem["loc"]
+    kind = problem["type"]
+    if kind == "fault":
+        context = problem["ctx"]
+        where = place(node, route)
+        edits = () if context["fix"] is None else (Edit(where, context["fix"]),)
+        return finding(context["rule"], where, context["message"], context["help"], edits=edits)
+    if kind == "extra_forbidden":
+        return _unknown_key(model, node, route, values)
+    if kind == "missing":
+        # A misspelt key is one mistake: its finding already names the key that is wanted.
+        if route[:-1] in unknown and _misspelt(model, node, route):
+            return None
+        return _missing(node, route, values)
+    where = place(node, route)
+    if kind == "too_short":
+        remedy = "write at least one item, or leave the key out"
+        return finding("empty-value", where, "the list is empty", remedy)
+    wanted = _wanted(kind, problem)
+    found, _ = descend(node, route)
+    if isinstance(found, Scalar) and found.empty:
+        message = f"there is no value here, where {wanted} is wanted"
+        return finding("empty-value", where, message, "write the value, or leave the key out")
+    message = f"{shown(found)} stands where {wanted} is wanted"
+    return finding("wrong-type", where, message, f"write {wanted}")
 
 
 def place(root: Node, route: tuple[str | int, ...]) -> Place:

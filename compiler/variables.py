@@ -14,25 +14,24 @@ def references(text: str) -> list[str]:
 
 
 def circular(texts: dict[str, str]) -> list[str]:
-    """The names of a circle of references, the first one repeated at the end; [] if there is none."""
+    """The names of a circle of references, the first one repeated at the end; [] for none."""
     done: set[str] = set()
-    for start in texts:
-        path: list[str] = []
-        # Each entry: a name, and those of its references that are still to be followed.
-        stack = [(start, iter(references(texts[start])))]
-        while stack:
-            name, following = stack[-1]
-            if name not in path:
-                path.append(name)
-            other = next((r for r in following if r in texts and r not in done), None)
+    for start, text in texts.items():
+        if start in done:
+            continue
+        # The way to where we are: each name with those of its references still to be followed.
+        path = {start: iter(references(text))}
+        while path:
+            name = next(reversed(path))
+            other = next((r for r in path[name] if r in texts and r not in done), None)
             if other is None:
                 done.add(name)
-                path.remove(name)
-                stack.pop()
+                del path[name]
             elif other in path:
-                return [*path[path.index(other) :], other]
+                names = list(path)
+                return [*names[names.index(other) :], other]
             else:
-                stack.append((other, iter(references(texts[other]))))
+                path[other] = iter(references(texts[other]))
     return []
 
 
@@ -41,8 +40,9 @@ def circle_in_words(circle: list[str]) -> tuple[str, str]:
     if len(circle) == 2:
         name = circle[0]
         return f"`{name}` refers to itself", f"write $$({name}) for these letters, or another name"
+    shown = circle if len(circle) < 8 else [*circle[:5], "...", *circle[-2:]]
     return (
-        "these variables refer to one another in a circle: " + " -> ".join(circle),
+        "these variables refer to one another in a circle: " + " -> ".join(shown),
         "write one of them without $(...)",
     )
 
