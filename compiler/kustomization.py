@@ -177,10 +177,11 @@ class _Inspector:
     def entry(self, folder: str, key: Scalar, value: Node) -> None:
         """One field of a kustomization."""
         if key in _EXECUTABLE:
+            why = _CHART if key in _CHARTS else _RUNS_CODE
             self.report(
                 "executable-base",
                 key.place,
-                f"`{key}` makes kustomize run something: {_CHART if key in _CHARTS else _RUNS_CODE}",
+                f"`{key}` makes kustomize run something: {why}",
                 "take it out, and write what it would make into the base itself",
             )
         elif key in _REFUSED:
