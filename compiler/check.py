@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,12 +32,13 @@ def check_again(
     """`check`, which loads models and rules only where something has changed."""
     at = at or datetime.now(UTC)
     memory = Memory(repository, at.date(), cluster)
-    known = memory.outcome()
-    if known is not None:
-        return known.within(repository, paths)
-    from compiler.project import Project
+    with _uncollected():
+        known = memory.outcome()
+        if known is not None:
+            return known.within(repository, paths)
+        from compiler.project import Project
 
-    return check(Project(repository, at=at, cluster=cluster), paths, memory=memory)
+        return check(Project(repository, at=at, cluster=cluster), paths, memory=memory)
 
 
 def check(
@@ -50,9 +52,15 @@ def check(
     Checks about several jobs together always see all jobs; with `paths`, only findings about
     those files are returned.
     """
-    repository = project.repository
     if memory is None:
-        memory = Memory(repository, project.today, project.only_cluster)
+        memory = Memory(project.repository, project.today, project.only_cluster)
+    with _uncollected():
+        outcome = _check(project, memory, processes or cores())
+    return outcome.within(project.repository, paths)
+
+
+def _check(project: Project, memory: Memory, processes: int) -> Checked:
+    repository = project.repository
     files, findings = repository.job_files()
     judged: dict[str, Judged] = {}
     fresh: list[Path] = []
@@ -66,13 +74,14 @@ def check(
     if memory.policy is None:
         memory.policy = [*project.policy.findings, *project.base_findings]
         memory.policy_files = len(project.policy.sources)
-    for result in _judge_all(project, fresh, memory, processes or cores()):
-        judged[result.path] = result
+    for shown, row in _judge_all(project, fresh, memory, processes):
+        memory.rows[shown] = row
+        judged[shown] = judged_of(shown, row)
     jobs = [judged[repository.relative(path)] for path in files]
     if changed:
         memory.together = _together(jobs, project)
     memory.keep(jobs, changed)
-    return memory.summed(jobs, findings).within(repository, paths)
+    return memory.summed(jobs, findings)
 
 
 def _together(jobs: Sequence[Judged], project: Project) -> list[Any]:
@@ -88,9 +97,10 @@ def _together(jobs: Sequence[Judged], project: Project) -> list[Any]:
 
 def _judge_all(
     project: Project, files: Sequence[Path], memory: Memory, processes: int
-) -> list[Judged]:
+) -> Iterator[tuple[str, list[Any]]]:
+    """Each declaration's path and row."""
     if not files:
-        return []
+        return
     if len(files) < WORTH_A_PROCESS:
         processes = 1
     # Everything that the processes share is there before they part.
@@ -100,14 +110,20 @@ def _judge_all(
         rows: list[Any] = []
         for path in part:
             made = summarised(project.judge(path, memory.contents.pop(path, None)))
-            rows.append([made.path, row_of(made)])
+            rows.append((made.path, row_of(made)))
         return rows
 
-    # Trees of nodes hold no cycles, and looking for some takes a quarter of the time.
+    for rows in share(files, work, processes):
+        yield from rows
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Without the search for cycles: there are hardly any, and it takes a quarter of the time."""
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return [judged_of(*row) for rows in share(files, work, processes) for row in rows]
+        yield
     finally:
         if collecting:
             gc.enable()
