@@ -52,7 +52,9 @@ READS = {
     "project",
     "report",
     "repository",
+    "runs.archive",
     "selection",
+    "starter",
     "writer",
 }
 HEAVY = {"pydantic", "yaml", "ruamel", "jsonschema", "multiprocessing", "concurrent"}

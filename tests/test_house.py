@@ -134,7 +134,11 @@ def test_the_package_and_its_schemas_go_together() -> None:
     assert project["project"]["name"] == "runwright"
     assert project["project"]["scripts"] == {"runwright": "compiler.cli:main"}
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["sources"] == {"schemas": "compiler/data/schemas"}
+    assert wheel["sources"] == {
+        "schemas": "compiler/data/schemas",
+        "ci": "compiler/data/ci",
+        ".github/workflows": "compiler/data/workflows",
+    }
     assert data.schemas() == ROOT / "schemas"
 
 
