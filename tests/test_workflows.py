@@ -434,6 +434,7 @@ def test_the_token_is_told_to_git_and_written_nowhere(machine: Machine) -> None:
 
 # install.sh
 
+FILE = ["-r", "requirements.txt"]
 VENV = f"""{LOGS}
 mkdir -p .venv/bin
 cp "$HOME/python" .venv/bin/python
