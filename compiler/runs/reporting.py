@@ -211,7 +211,7 @@ def details(line: Line) -> Iterator[str]:
     """What there is to say of a line, a phrase each."""
     yield f"{line.reason}{f' (row {line.row})' if line.row else ''}"
     if line.change:
-        yield f"to change that: {line.change}"
+        yield f"next: {line.change}"
     cost = price(line)
     if cost:
         yield cost

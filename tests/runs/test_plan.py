@@ -84,7 +84,7 @@ HISTORIES: dict[str, list[Step]] = {
         declare("d"),
         declare("d", args="[--lr, 3e-4]"),
         remove("a"),
-        replace("policy/teams/nlp.yaml", "west: {H100: {guaranteed: 24}}", "west: {H100: {guaranteed: 8}}"),
+        put("policy/teams/nlp.yaml", TEAM.replace("guaranteed: 24", "guaranteed: 8")),
         declare("b", max_duration="48h"),
         undo(2),
     ],
@@ -190,7 +190,7 @@ def test_a_finished_training_does_not_start_again_and_plan_says_what_would(
     assert acts(rows(planned)) == [("a-r2@west", "stop"), ("a@west", "none")]
     text = as_text(planned.report)
     assert "WILL NOT START\n  nlp/a on west\n    r1 of this training has succeeded" in text
-    assert "to change that: `bump` trains again" in text
+    assert "next: `bump` trains again" in text
     assert "on it rest: nlp/a" in text
 
 
@@ -272,7 +272,7 @@ def test_a_change_that_conflicts_is_planned_where_it_started(company: Company) -
 def untouched(company: Company) -> tuple[str, ...]:
     """Everything that a plan must leave as it was."""
     files = sorted(
-        (str(path.relative_to(company.root)), path.stat().st_mtime_ns)
+        f"{path.relative_to(company.root)} {path.stat().st_mtime_ns}"
         for path in company.root.rglob("*")
         if path.is_file() and "cache" not in path.parts
     )
@@ -280,7 +280,7 @@ def untouched(company: Company) -> tuple[str, ...]:
         company.git("for-each-ref"),
         company.git("count-objects", "-v"),
         company.git("--no-optional-locks", "status", "--porcelain"),
-        repr(files),
+        *files,
     )
 
 
@@ -299,7 +299,7 @@ def test_plan_leaves_the_repository_alone_and_asks_no_remote(company: Company) -
         ("b-r1@west", "start"),
     ]
     company.plan(revert=("HEAD~1",))
-    assert untouched(company) == before
+    assert set(untouched(company)) ^ set(before) == set()
 
 
 @pytest.mark.parametrize("how", ["one", "range", "merge"])
