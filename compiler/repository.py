@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from compiler.images import Image, Lock
+    from compiler.policy.adopted import AdoptedRun
     from compiler.policy.cluster import Cluster
     from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
     from compiler.policy.team import Team
@@ -62,6 +63,8 @@ class Policy:
     images: dict[str, Document[Image]] = field(default_factory=dict)  # type: ignore[assignment]
     waivers: dict[str, Document[WaiverPolicy]] = field(default_factory=dict)  # type: ignore[assignment]
     stops: dict[str, Document[StopPolicy]] = field(default_factory=dict)  # type: ignore[assignment]
+    # By team/job.
+    adopted: dict[str, Document[AdoptedRun]] = field(default_factory=dict)  # type: ignore[assignment]
     rules: Document[RulesPolicy] | None = None
     lock: Document[Lock] | None = None
     findings: list[Finding] = field(default_factory=list)  # type: ignore[assignment]
@@ -193,13 +196,14 @@ class Repository:
                     "not-a-declaration",
                     Place.start(shown),
                     f"{shown} is not read: declarations end in .yaml",
-                    f"rename it to {path.stem}.yaml, or move it out of jobs/ (a folder below a team's holds files)",
+                    f"rename it to {path.stem}.yaml, or move it out of jobs/ "
+                    "(a folder below a team's holds files)",
                 )
             )
 
     def read_bytes(self, path: Path) -> bytes:
         """The bytes of a file, at most a little over the limit of a declaration."""
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (a Path's takes longer)
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (a Path takes longer)
             return file.read(min(os.fstat(file.fileno()).st_size, LIMIT) + 1)
 
     @cached_property
@@ -227,6 +231,7 @@ class Repository:
         """All of `policy/` and the image files."""
         from compiler.declaration import Defaults
         from compiler.images import Image, Lock
+        from compiler.policy.adopted import AdoptedRun
         from compiler.policy.cluster import Cluster
         from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
         from compiler.policy.team import Team
@@ -242,6 +247,11 @@ class Repository:
             self._load(policy, path, WaiverPolicy, policy.waivers, "a waiver")
         for path in _yaml_files(self.root / "policy" / "stops"):
             self._load(policy, path, StopPolicy, policy.stops, "a stop")
+        adopted = self.root / "policy" / "adopted"
+        for folder in _entries(adopted) if adopted.is_dir() else ():
+            for path in _yaml_files(folder):
+                name = f"{folder.name}/{path.stem}"
+                self._load(policy, path, AdoptedRun, policy.adopted, "an adopted run", name)
         rules: dict[str, Document[RulesPolicy]] = {}
         locks: dict[str, Document[Lock]] = {}
         for path in (self.root / "policy" / "rules.yaml",):

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from compiler.declaration import Declaration
 from compiler.diagnostics import Severity
 from compiler.images import Image, Lock
+from compiler.policy.adopted import AdoptedRun
 from compiler.policy.cluster import Cluster
 from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
 from compiler.policy.team import Team
@@ -27,6 +28,7 @@ MODELS: dict[str, tuple[type[BaseModel], str, str]] = {
     "rules": (RulesPolicy, "Rules", "policy/rules.yaml"),
     "waiver": (WaiverPolicy, "Waiver", "policy/waivers/*.yaml"),
     "stop": (StopPolicy, "Stop", "policy/stops/*.yaml"),
+    "adopted": (AdoptedRun, "Adopted run", "policy/adopted/<team>/*.yaml"),
     "lock": (Lock, "Image lock", "images/lock.yaml"),
     "image": (Image, "Image", "images/<name>/image.yaml"),
 }
