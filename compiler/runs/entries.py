@@ -101,13 +101,18 @@ class Ledger:
 
     def active(self, cluster: str) -> Entry | None:
         """The run that holds its accelerators on this cluster now."""
-        return next((run for run in self.runs if run.cluster == cluster and run.active), None)
+        return self._in("active", cluster)
 
     def held(self, cluster: str) -> Entry | None:
         """The run that waits for room on this cluster."""
-        return next(
-            (run for run in self.runs if run.cluster == cluster and run.state == "held"), None
-        )
+        return self._in("held", cluster)
+
+    def _in(self, state: State, cluster: str) -> Entry | None:
+        # From the newest on: what is active or held is near the end.
+        for run in reversed(self.runs):
+            if run.state == state and run.cluster == cluster:
+                return run
+        return None
 
     def with_run(self, run: Entry) -> Ledger:
         """The ledger with this run added, or in the place of the one of the same number."""

@@ -79,22 +79,23 @@ def fold(
     ledger; where it is silent the recorded ones stand. The ledgers that come out keep what was
     recorded. `room` is empty at first; it holds the active runs afterwards.
 
-    Where more than `stop_guard`, a share, of the running accelerators would stop, the stops and
-    the starts that rest on them are withheld, unless `allow_stops` is at least the number of runs
-    or the publish is a `pure_revert` of an earlier commit.
+    Where more than `stop_guard`, a share, of the running accelerators would stop, now or once
+    there is room for what takes their place, the stops and the starts that rest on them are
+    withheld, unless `allow_stops` is at least the number of runs or the publish is a `pure_revert`
+    of an earlier commit.
     """
     told = joined(ledgers, declared)
     books = _canonical(told.books, same or {})
     books = _reset(_observed(books, observations, facts), facts)
     items = agenda(books, told.declared, told.book_of)
+    guard, withheld = None, {}
+    if stop_guard is not None:
+        # With endless room: what waits for room to be stopped counts as well.
+        ahead = Deciding(books, items, stops, Room({}), facts)
+        stopping = ahead.unasked(ahead.decided({}))
+        guard, withheld = guarded(books, stopping, stop_guard, allow_stops, pure_revert)
     deciding = Deciding(books, items, stops, Room(room.limits), facts)
-    decisions = deciding.decided({})
-    guard, withheld = guarded(
-        books, deciding.unasked(decisions), stop_guard, allow_stops, pure_revert
-    )
-    if withheld:
-        deciding = Deciding(books, items, stops, Room(room.limits), facts)
-        decisions = deciding.decided(withheld)
+    decisions = deciding.decided(withheld)
     room.become(deciding.room)
     return Outcome(
         [_shown(item, decisions[item.place]) for item in items],
@@ -112,31 +113,26 @@ def _shown(item: Item, decision: Decision) -> JobDecision:
 def _canonical(
     ledgers: Mapping[Key, Ledger], same: Mapping[tuple[Key, int], tuple[str, str]]
 ) -> dict[Key, Ledger]:
-    books: dict[Key, Ledger] = {}
-    for key, ledger in ledgers.items():
-        runs = tuple(
-            replace(run, training=now[0], operation=now[1])
-            if (now := same.get((key, run.number))) is not None
-            else run
-            for run in ledger.runs
-        )
-        books[key] = replace(ledger, runs=runs)
+    """The ledgers as today's compiler reads them."""
+    books = dict(ledgers)
+    for (key, number), (training, operation) in same.items():
+        ledger = books.get(key, Ledger(*key))
+        run = next((run for run in ledger.runs if run.number == number), None)
+        if run is not None and (run.training, run.operation) != (training, operation):
+            books[key] = ledger.with_run(replace(run, training=training, operation=operation))
     return books
 
 
 def _as_recorded(after: Mapping[Key, Ledger], before: Mapping[Key, Ledger]) -> dict[Key, Ledger]:
     """The ledgers with the digests that were first written: they are a run's for ever."""
-    books: dict[Key, Ledger] = {}
-    for key, ledger in after.items():
-        first = {run.number: run for run in before[key].runs} if key in before else {}
-        runs = tuple(
-            replace(run, training=old.training, operation=old.operation)
-            if (old := first.get(run.number)) is not None
-            and (old.training, old.operation) != (run.training, run.operation)
-            else run
-            for run in ledger.runs
-        )
-        books[key] = replace(ledger, runs=runs)
+    books = dict(after)
+    for key, ledger in before.items():
+        first = {run.number: run for run in ledger.runs}
+        for run in books[key].runs:
+            old = first.get(run.number, run)
+            if (old.training, old.operation) != (run.training, run.operation):
+                recorded = replace(run, training=old.training, operation=old.operation)
+                books[key] = books[key].with_run(recorded)
     return books
 
 

@@ -29,10 +29,13 @@ def joined(ledgers: Mapping[Key, Ledger], declared: Sequence[Declared]) -> Joine
     it concerns is unusable, and none of them is read as absent.
     """
     books = dict(ledgers)
+    groups = _groups(books, declared)
+    if not groups:
+        return Joined(books, {job.key: job.key for job in declared}, list(declared))
     present = {job.key for job in declared}
     home = {name: key for key, ledger in books.items() for name in names(key, ledger)}
     contested: dict[Key, str] = {}
-    for group in _groups(books, declared):
+    for group in groups:
         files = sorted(group & present)
         own = sorted({home[name] for name in group if name in home})
         with_runs = [key for key in own if books[key].runs]

@@ -59,7 +59,7 @@ def observe(ledger: Ledger, observation: Observation, namespace: str) -> Ledger:
             and changed.state == "ended"
             and changed.listed
             and changed.ended is not None
-            and _time(changed.ended.at) <= observation.time
+            and _time(changed.ended.at) < observation.time
         ):
             ledger = ledger.with_run(replace(changed, listed=False))
     return ledger

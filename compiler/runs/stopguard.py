@@ -53,7 +53,8 @@ def guarded(
 ) -> tuple[Guard | None, dict[Place, Decision]]:
     """The guard where it speaks, and the decisions that it withholds.
 
-    `books` are the ledgers before the decisions. One run alone never wakes it: in a small
+    `books` are the ledgers before the decisions, which are made as if there were endless room: so
+    that what the guard sees does not change with what else the publish does. One run alone never wakes it: in a small
     repository every edit of a running job stops a large share.
     """
     if share is None:
