@@ -7,21 +7,29 @@ them, never rendered again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from compiler.backends import backends
 from compiler.base import Base, load
 from compiler.diagnostics import CompilerError, Severity
-from compiler.overlay import files, run_folder, snapshot, team_files
+from compiler.overlay import files, snapshot, team_files
 from compiler.project import Project
 from compiler.proof import Claim
 from compiler.repository import Repository
 from compiler.results import Ask, RunResult
 from compiler.runs import ledgerfile
+from compiler.runs.adoption import overlay_of
 from compiler.runs.entries import Entry, Ledger
 from compiler.runs.fold import JobDecision, Key, Outcome
-from compiler.runs.tombstones import PLURALS, ended_files, platform_files
+from compiler.runs.tombstones import (
+    PLURALS,
+    ended_files,
+    is_ended,
+    is_tombstone,
+    namespace_of,
+    platform_files,
+)
 
 Published = Callable[[str], Mapping[str, bytes] | None]
 """The files of a run's folder as they were published, by path from the root; None if never."""
@@ -50,9 +58,6 @@ class Emission:
         self.source = source
         self.scratch = scratch
         self.tree = Tree()
-        self.namespaces = {
-            name: team.value.namespace for name, team in project.policy.teams.items()
-        }
 
     def make(self) -> Tree:
         """The whole tree; raises CompilerError where a run that is to start cannot be rendered."""
@@ -62,7 +67,7 @@ class Emission:
             if item.decision.starts
         }
         listed: dict[tuple[str, str], list[tuple[str, int]]] = {}
-        for key, ledger in self.outcome.ledgers.items():
+        for key, ledger in list(self.outcome.ledgers.items()):
             for run in ledger.runs:
                 item = started.get((key, run.number))
                 if item is not None:
@@ -70,7 +75,9 @@ class Emission:
                 elif run.listed:
                     self._keep(key, run)
                 if run.listed:
-                    listed.setdefault((run.cluster, key[0]), []).append((_job(key, run), run.number))
+                    place = (run.cluster, key[0])
+                    listed.setdefault(place, []).append((_job(key, run), run.number))
+            ledger = self.outcome.ledgers[key]
             if ledger.runs:
                 path = f"overlays/ledger/{key[0]}/{key[1]}.yaml"
                 self._put({path: ledgerfile.dump(ledger)})
@@ -87,12 +94,11 @@ class Emission:
         self._put(texts)
         frozen = snapshot(run.cluster, base)
         self.tree.files.update(frozen)
-        folder = run_folder(made.run)
         self.tree.run_files[key, run.number] = texts
         self.tree.claims.append(
             Claim(
                 f"{key[0]}/{run.name} on {run.cluster}",
-                folder,
+                run_folder(key, run),
                 run.cluster,
                 {**{path: text.encode() for path, text in texts.items()}, **frozen},
                 made.objects,
@@ -102,21 +108,51 @@ class Emission:
     def _rendered(
         self, key: Key, run: Entry, item: JobDecision, ledger: Ledger
     ) -> tuple[RunResult, Base]:
-        decision = item.decision
-        base = None
+        """The run with the inputs of its lineage, or with today's where those are refused."""
+        pinned = self._of_lineage(run, item, ledger)
+        made, why = self._judged(run, item, *pinned)
+        if made is None and pinned != (None, None):
+            made, _ = self._judged(run, item, None, None)
+            pinned = (None, None)
+        if made is None:
+            raise CompilerError(f"{key[0]}/{key[1]} cannot be rendered for {run.cluster}: {why}")
+        self._record(key, run, made, pinned[0])
+        return made, made.base
+
+    def _of_lineage(
+        self, run: Entry, item: JobDecision, ledger: Ledger
+    ) -> tuple[str | None, Base | None]:
+        """The image digest and the base that row l keeps."""
+        decision, base = item.decision, None
         if decision.base_of is not None:
             earlier = next(r for r in ledger.runs if r.number == decision.base_of)
             base = self._snapshot(run.cluster, earlier.inputs.get("base", ""))
         image = run.inputs.get("image") if decision.image_of is not None else None
-        pinned = image if image is not None and image.startswith("sha256:") else None
-        ask = Ask(run.number, run.lineage, run.checkpoint_dir, self.source, pinned, base)
+        return image if image is not None and image.startswith("sha256:") else None, base
+
+    def _judged(
+        self, run: Entry, item: JobDecision, image: str | None, base: Base | None
+    ) -> tuple[RunResult | None, str]:
+        """The run, or why there is none."""
+        ask = Ask(run.number, run.lineage, run.checkpoint_dir, self.source, image, base)
         path = self.project.repository.root / item.path
         result = self.project.judge(path, None, {run.cluster: ask})
-        if not result.runs:
-            errors = [f for f in result.findings if f.severity is Severity.ERROR]
-            why = errors[0].message if errors else "it has no run there"
-            raise CompilerError(f"{key[0]}/{key[1]} cannot be rendered for {run.cluster}: {why}")
-        return result.runs[0], result.runs[0].base
+        errors = [found for found in result.findings if found.severity is Severity.ERROR]
+        if result.runs and not errors:
+            return result.runs[0], ""
+        return None, errors[0].message if errors else "it has no run there"
+
+    def _record(self, key: Key, run: Entry, made: RunResult, image: str | None) -> None:
+        """Let the ledger say what the run was made of, where the lineage's could not be had."""
+        others = made.run.others.image
+        inputs = {
+            **run.inputs,
+            "base": made.base.digest,
+            "image": image or others.digest or others.reference,
+        }
+        if inputs != run.inputs:
+            book = self.outcome.ledgers[key]
+            self.outcome.ledgers[key] = book.with_run(replace(run, inputs=inputs))
 
     def _snapshot(self, cluster: str, digest: str) -> Base | None:
         """The base as it was frozen for an earlier run; None where it is no longer there."""
@@ -136,8 +172,10 @@ class Emission:
         return None
 
     def _keep(self, key: Key, run: Entry) -> None:
-        folder = f"overlays/{run.cluster}/{key[0]}/{_job(key, run)}/r{run.number}"
+        folder = run_folder(key, run)
         kept = self.published(folder)
+        if kept is None and self._adopt(key, run, folder):
+            return
         if kept is None:
             raise CompilerError(
                 f"the overlay of {key[0]}/{run.name} is nowhere in the history of the branch",
@@ -145,34 +183,86 @@ class Emission:
             )
         self.tree.files.update(kept)
         digest = run.inputs.get("base", "")
-        frozen = self.published(f"overlays/{run.cluster}/base/{digest}")
+        frozen = self.published(f"overlays/{run.cluster}/base/{digest}") if digest else None
         if frozen is not None:
             self.tree.files.update(frozen)
+
+    def _adopt(self, key: Key, run: Entry, folder: str) -> bool:
+        """Write the overlay of a run that is taken in now; whether this is one."""
+        document = self.project.policy.adopted.get(f"{key[0]}/{key[1]}")
+        if document is None or run.started is None or run.started.by != "adopt":
+            return False
+        texts, made = overlay_of(document, key, run, self.source)
+        self._put(texts)
+        self.tree.run_files[key, run.number] = texts
+        encoded = {path: text.encode() for path, text in texts.items()}
+        name = f"{key[0]}/{run.name} on {run.cluster}"
+        self.tree.claims.append(Claim(name, folder, run.cluster, encoded, [made]))
+        return True
 
     def _teams(self, listed: Mapping[tuple[str, str], Sequence[tuple[str, int]]]) -> None:
         """A kustomization for every team on each of its clusters, also for one without runs: a
         syncer must find it when the last run is gone."""
-        for team, document in self.project.policy.teams.items():
-            for cluster in document.value.clusters:
-                if cluster in self.project.policy.clusters:
-                    runs = listed.get((cluster, team), ())
-                    self._put(team_files(cluster, team, document.value.namespace, runs))
-        for (cluster, team), runs in listed.items():
-            namespace = self.namespaces.get(team, team)
-            self._put(team_files(cluster, team, namespace, runs))
+        policy = self.project.policy
+        places = {
+            (cluster, team)
+            for team, document in policy.teams.items()
+            for cluster in document.value.clusters
+            if cluster in policy.clusters
+        }
+        places |= {place for place in self._known() if self._unreadable(*place)}
+        for cluster, team in sorted(places | set(listed)):
+            runs = listed.get((cluster, team), ())
+            self._put(team_files(cluster, team, self._namespace(cluster, team), runs))
+
+    def _known(self) -> set[tuple[str, str]]:
+        """The clusters and teams that have a folder now."""
+        found = (path.split("/") for path in self.published("overlays") or ())
+        return {(parts[1], parts[2]) for parts in found if parts[3:] == ["sentinel.yaml"]}
+
+    def _unreadable(self, cluster: str, team: str) -> bool:
+        """Whether the policy about them is there and cannot be read: not the same as absent."""
+        files = (f"policy/clusters/{cluster}.yaml", f"policy/teams/{team}.yaml")
+        return any(file in self.project.policy.broken for file in files)
+
+    def _namespace(self, cluster: str, team: str) -> str:
+        """A team's namespace; as it was published, where policy does not say it any more."""
+        document = self.project.policy.teams.get(team)
+        if document is not None:
+            return document.value.namespace
+        kept = self.published(f"overlays/{cluster}/{team}") or {}
+        sentinel = kept.get(f"overlays/{cluster}/{team}/sentinel.yaml")
+        return namespace_of(sentinel) or team if sentinel is not None else team
 
     def _clusters(self) -> None:
         kinds = {(b.target.api_version, PLURALS[b.target.kind]) for b in backends().values()}
         clusters = set(self.project.policy.clusters)
         clusters |= {run.cluster for ledger in self.outcome.ledgers.values() for run in ledger.runs}
         for cluster in sorted(clusters):
-            ended = [
-                (self.namespaces.get(team, team), run)
-                for (team, _), ledger in sorted(self.outcome.ledgers.items())
+            kept = self.published(f"overlays/{cluster}/ended") or {}
+            ended = {path: data.decode() for path, data in kept.items() if is_tombstone(path)}
+            known = {path.rpartition("/")[2] for path in ended}
+            new = [
+                (self._lived(key, run), run)
+                for key, ledger in sorted(self.outcome.ledgers.items())
                 for run in ledger.on(cluster)
+                if is_ended(run) and not any(name.endswith(f".{run.name}.yaml") for name in known)
             ]
-            self._put(ended_files(cluster, ended))
+            self._put(ended_files(cluster, new, ended))
             self._put(platform_files(cluster, kinds))
+
+    def _lived(self, key: Key, run: Entry) -> str:
+        """The namespace that a run was in: policy may have moved its team since."""
+        kept = self.published(run_folder(key, run)) or {}
+        found = (
+            namespace_of(data) for path, data in sorted(kept.items()) if path.endswith(".yaml")
+        )
+        return next(filter(None, found), "") or self._namespace(run.cluster, key[0])
+
+
+def run_folder(key: Key, run: Entry) -> str:
+    """The folder of a run's overlay, from the repository's root."""
+    return f"overlays/{run.cluster}/{key[0]}/{_job(key, run)}/r{run.number}"
 
 
 def _job(key: Key, run: Entry) -> str:

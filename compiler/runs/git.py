@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +19,32 @@ _PLAIN = {
     "LC_ALL": "C",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
 }
+# A hook hands these down; they are about its own command.
+_INHERITED = frozenset(
+    {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}
+    | {f"GIT_{kind}_PATHSPECS" for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")}
+)
+# With `grep.patternType=fixed` no publish commit would be found, and everything would start anew.
+_SETTINGS = (
+    "core.quotePath=false",
+    "gc.auto=0",
+    "grep.patternType=basic",
+    "log.showSignature=false",
+    "log.follow=false",
+    "trailer.separators=:",
+    "i18n.logOutputEncoding=utf-8",
+)
+_SET = tuple(word for setting in _SETTINGS for word in ("-c", setting))
+MARKS = "refs/runwright/"
+
+
+_LINK, _MODULE = "120000", "160000"
+
+
+class NoGit(CompilerError):
+    """The folder is in no git repository."""
 
 
 class GitError(CompilerError):
@@ -41,7 +64,7 @@ class Git:
         self.root = root
         top = self._ask("rev-parse", "--show-toplevel")
         if top is None:
-            raise CompilerError(
+            raise NoGit(
                 "this needs git history, and the folder is not in a git repository",
                 "run it in a clone",
             )
@@ -67,11 +90,11 @@ class Git:
     ) -> tuple[int, bytes, list[str]]:
         """The exit status of a git command, what it prints, and the lines of its complaint."""
         done = subprocess.run(
-            ["git", "-c", "core.quotePath=false", "-c", "gc.auto=0", *words],
+            ["git", *_SET, *words],
             cwd=self.root,
             input=data,
             capture_output=True,
-            env={**os.environ, **_PLAIN, **(env or {})},
+            env={**_inherited(), **_PLAIN, **(env or {})},
             check=False,
         )
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
@@ -111,52 +134,71 @@ class Git:
         """A commit's message."""
         return self.text("show", "-s", "--format=%B", commit)
 
-    def default_branch(self, remote: str) -> str:
-        """The remote's default branch; raises CompilerError where it does not say."""
-        head = self._ask("ls-remote", "--symref", remote, "HEAD") or ""
-        for line in head.splitlines():
-            if line.startswith("ref: refs/heads/"):
-                return line.removeprefix("ref: refs/heads/").partition("\t")[0]
-        raise CompilerError(
-            f"the remote `{remote}` does not say its default branch", "name it with --branch"
-        )
+    def remote(self, name: str) -> Remote:
+        """What a remote has now; raises GitError where it cannot be asked."""
+        out = self.text("ls-remote", "--symref", name, "HEAD", "refs/heads/*", f"{MARKS}*")
+        made = Remote(name)
+        for line in out.splitlines():
+            value, _, ref = line.partition("\t")
+            if value.startswith("ref: refs/heads/") and ref == "HEAD":
+                made.default = value.removeprefix("ref: refs/heads/")
+            elif ref.startswith("refs/heads/"):
+                made.heads[ref.removeprefix("refs/heads/")] = value
+            elif ref.startswith(MARKS):
+                made.marks[ref.removeprefix(MARKS)] = value
+        return made
 
-    def fetch(self, remote: str, branch: str) -> str | None:
-        """The remote's tip of a branch, with its history here; None where there is no such branch."""
-        tip = (self._ask("ls-remote", remote, f"refs/heads/{branch}") or "").partition("\t")[0]
-        if not tip:
-            return None
-        self.run("fetch", "--quiet", "--no-tags", remote, f"refs/heads/{branch}")
-        return tip
+    def fetch(self, remote: str, refs: Iterable[str]) -> None:
+        """Bring refs of a remote here, with their history; no ref of this clone changes."""
+        words = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-prune")
+        self.run("fetch", *words, remote, *refs)
+
+    def contains(self, tip: str, commit: str) -> bool:
+        """Whether a commit is in the history of another."""
+        status, _, said = self.attempt("merge-base", "--is-ancestor", commit, tip)
+        if status not in (0, 1):
+            raise GitError(f"git merge-base: {said[-1] if said else 'failed'}")
+        return status == 0
 
     @contextmanager
     def checkout(self, commit: str, *paths: str) -> Generator[Path]:
-        """The tree of a commit (its part under the prefix) in a folder of its own."""
+        """The tree of a commit (its part under the prefix) in a folder of its own.
+
+        Without `paths` everything but `overlays/`, which nothing reads there.
+        """
         with tempfile.TemporaryDirectory(prefix="runwright-tree-") as name:
             folder = Path(name).resolve() / "repository"
             folder.mkdir()
-            where = f"{commit}:{self.prefix.rstrip('/')}" if self.prefix else commit
-            existing = [
-                path
-                for path in paths
-                if self._ask("cat-file", "-e", f"{commit}:{self.prefix}{path}") is not None
-            ]
-            if paths and not existing:
-                yield folder
-                return
-            archive = self.run("archive", "--format=tar", where, *existing)
-            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-                # Links stay links: whether they lead out is for the check to say.
-                tar.extractall(folder, filter="tar")
+            wanted = {
+                path: found
+                for path, found in self.files(commit, *paths).items()
+                if paths or not path.startswith("overlays/")
+            }
+            contents = self.blobs(blob for mode, blob in wanted.values() if mode != _MODULE)
+            # Links last, so that nothing is written through one.
+            for path, (mode, blob) in sorted(wanted.items(), key=lambda item: item[1][0] == _LINK):
+                # Not `git archive`: its attributes (export-ignore, filters, line ends) would hide
+                # a declaration, which then reads as removed, or change it.
+                file = folder / path
+                if ".." in file.parts:
+                    raise CompilerError(f"{path!r} in {commit[:12]} leads out of the repository")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                if mode == _MODULE:
+                    file.mkdir()
+                elif mode == _LINK:
+                    # Links stay links: whether they lead out is for the check to say.
+                    file.symlink_to(os.fsdecode(contents[blob]))
+                else:
+                    file.write_bytes(contents[blob])
             yield folder
 
-    def files(self, commit: str, folder: str) -> dict[str, tuple[str, str]]:
-        """The files under a folder at a commit: path (from the prefix) -> (mode, blob)."""
-        listed = self._ask(
-            "ls-tree", "-r", "-z", "--full-tree", commit, "--", f"{self.prefix}{folder}/"
-        )
+    def files(self, commit: str, *folders: str) -> dict[str, tuple[str, str]]:
+        """The files in some folders, or in all: path (from the prefix) -> (mode, blob)."""
+        where = [f"{self.prefix}{folder}/" for folder in folders] or [self.prefix]
+        words = ("ls-tree", "-r", "-z", "--full-tree", commit)
+        listed = self.run(*words, "--", *(place for place in where if place))
         made: dict[str, tuple[str, str]] = {}
-        for row in (listed or "").split("\0"):
+        for row in listed.decode("utf-8", "surrogateescape").split("\0"):
             if row:
                 meta, _, path = row.partition("\t")
                 mode, _, blob = meta.split()
@@ -173,7 +215,10 @@ class Git:
         position = 0
         for name in wanted:
             end = out.index(b"\n", position)
-            size = int(out[position:end].split()[2])
+            head = out[position:end].split()
+            if len(head) != 3:
+                raise GitError(f"git cat-file: {name} is missing")
+            size = int(head[2])
             made[name] = out[end + 1 : end + 1 + size]
             position = end + 1 + size + 1
         return made
@@ -184,14 +229,14 @@ class Git:
         if not listed:
             return {}
         words = ("diff-tree", "--stdin", "-r", "-m", "--root", "--no-renames", "--full-index", "-z")
-        out = self.run(*words, "--", f":(top){self.prefix}{folder}", data=listed)
+        out = self.run(*words, "--", f":(top,literal){self.prefix}{folder}", data=listed)
         made: dict[str, dict[str, None]] = {}
-        fields = iter(out.decode("utf-8", "surrogateescape").split("\0"))
-        for field in fields:
+        cells = iter(out.decode("utf-8", "surrogateescape").split("\0"))
+        for cell in cells:
             # The hash of a commit stands before its rows; a row begins with a colon.
-            meta = field.rpartition("\n")[2]
+            meta = cell.rpartition("\n")[2]
             if meta.startswith(":"):
-                path, blob = next(fields), meta.split()[3]
+                path, blob = next(cells), meta.split()[3]
                 if set(blob) != {"0"}:
                     made.setdefault(path.removeprefix(self.prefix), {})[blob] = None
         return {path: list(blobs) for path, blobs in made.items()}
@@ -204,76 +249,93 @@ class Git:
         out = self.run("cat-file", "--batch-check=%(objectname)", data=wanted).decode()
         return ["" if row.endswith(" missing") else row for row in out.splitlines()]
 
-    def store(self, data: bytes) -> str:
-        """Keep a blob; returns its name."""
-        return self.run("hash-object", "-w", "--stdin", data=data).decode().strip()
+    def store(self, contents: Iterable[bytes]) -> dict[bytes, str]:
+        """Keep blobs, in one process; returns their names."""
+        wanted = list(dict.fromkeys(contents))
+        if not wanted:
+            return {}
+        with tempfile.TemporaryDirectory(prefix="runwright-blobs-") as name:
+            paths = [Path(name) / str(number) for number in range(len(wanted))]
+            for path, data in zip(paths, wanted, strict=True):
+                path.write_bytes(data)
+            listed = "".join(f"{path}\n" for path in paths).encode()
+            out = self.run("hash-object", "-w", "--no-filters", "--stdin-paths", data=listed)
+        return dict(zip(wanted, out.decode().split(), strict=True))
 
-    def tree_with(self, base: str | None, folder: str, files: Mapping[str, str]) -> str:
-        """The tree of a commit with one folder replaced by these files (path -> blob).
+    def tree_with(self, base: str | None, gone: Iterable[str], files: Mapping[str, str]) -> str:
+        """The tree of a commit without some paths, and with files (path -> blob).
 
-        No file outside that folder is touched.
+        No other file is touched.
         """
         with tempfile.TemporaryDirectory(prefix="runwright-index-") as name:
             env = {"GIT_INDEX_FILE": str(Path(name) / "index")}
             if base is not None:
                 self.run("read-tree", base, env=env)
-                listed = self.run(
-                    "ls-files", "-z", "--full-name", "--", f":(top){self.prefix}{folder}", env=env
-                )
-                if listed:
-                    self.run(
-                        "update-index",
-                        "--force-remove",
-                        "-z",
-                        "--stdin",
-                        data=listed,
-                        env=self._top(env),
-                    )
-            rows = "".join(
+            rows = [f"0 {'0' * len(base or '')}\t{self.prefix}{path}\0" for path in sorted(gone)]
+            rows += [
                 f"100644 {blob}\t{self.prefix}{path}\0" for path, blob in sorted(files.items())
-            )
-            self.run(
-                "update-index",
-                "--add",
-                "-z",
-                "--index-info",
-                data=rows.encode("utf-8", "surrogateescape"),
-                env=env,
-            )
+            ]
+            data = "".join(rows).encode("utf-8", "surrogateescape")
+            words = ("--add", "--replace", "-z", "--index-info")
+            self.run("update-index", *words, data=data, env=env)
             return self.run("write-tree", env=env).decode().strip()
-
-    def _top(self, env: Mapping[str, str]) -> dict[str, str]:
-        return {**env, "GIT_WORK_TREE": self.text("rev-parse", "--show-toplevel")}
 
     def subtree(self, tree: str, folder: str) -> str:
         """The name of a folder's tree; '' where there is none."""
-        return self._ask("rev-parse", "--verify", "--quiet", f"{tree}:{self.prefix}{folder}") or ""
+        return self.names([f"{tree}:{self.prefix}{folder}"])[0]
 
     def make_commit(self, tree: str, parents: Iterable[str], message: str) -> str:
         """A commit object; nothing points to it yet."""
         words = [word for parent in parents for word in ("-p", parent)]
-        env: dict[str, str] = {}
-        if self._ask("config", "user.email") is None:
-            env = {
-                "GIT_AUTHOR_NAME": "runwright",
-                "GIT_AUTHOR_EMAIL": "runwright@localhost",
-                "GIT_COMMITTER_NAME": "runwright",
-                "GIT_COMMITTER_EMAIL": "runwright@localhost",
-            }
+        env = {
+            f"GIT_{role}_{what}": value
+            for what, value in (("NAME", "runwright"), ("EMAIL", "runwright@localhost"))
+            if self._ask("config", f"user.{what.lower()}") is None
+            for role in ("AUTHOR", "COMMITTER")
+            if not os.environ.get(f"GIT_{role}_{what}")
+        }
         made = self.run("commit-tree", tree, *words, data=message.encode(), env=env)
         return made.decode().strip()
 
     def push(self, remote: str, commit: str, branch: str, expected: str | None) -> None:
-        """Move the remote's branch from `expected` to `commit`; raises Rejected where it has moved."""
-        lease = f"--force-with-lease=refs/heads/{branch}:{expected or ''}"
+        """Move the branch from `expected` to `commit`; raises Rejected where it has moved."""
+        ref = f"refs/heads/{branch}"
+        words = ("push", "--quiet", "--no-verify", "--no-follow-tags", "--no-recurse-submodules")
+        lease = f"--force-with-lease={ref}:{expected or ''}"
         try:
-            self.run("push", "--quiet", lease, remote, f"{commit}:refs/heads/{branch}")
+            self.run(*words, lease, remote, f"{commit}:{ref}")
         except GitError as error:
-            now = (self._ask("ls-remote", remote, f"refs/heads/{branch}") or "").partition("\t")[0]
-            if now != (expected or "") and now != commit:
+            # The answer may have been lost on its way: what counts is where the branch is.
+            now = self.remote(remote).heads.get(branch)
+            if now not in (expected, commit):
                 raise Rejected(str(error)) from None
             if now != commit:
                 raise
+
+    def mark(self, remote: str, commit: str, branch: str, expected: str | None) -> None:
+        """Note at the remote, beside its branches, the newest publish commit of a branch.
+
+        The note outlives a force-push of the branch, which is how one is noticed. Where the remote
+        takes no such refs, or another publisher was quicker, that is all that is lost.
+        """
+        ref = f"{MARKS}{branch}"
+        words = ("push", "--quiet", "--no-verify", "--no-follow-tags", "--no-recurse-submodules")
+        lease = f"--force-with-lease={ref}:{expected or ''}"
+        self.attempt(*words, lease, remote, f"{commit}:{ref}")
+
+
+@dataclass(slots=True)
+class Remote:
+    """The branches of a remote, and the publish commits that were noted for them."""
+
+    name: str
+    default: str | None = None
+    heads: dict[str, str] = field(default_factory=dict[str, str])
+    marks: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def _inherited() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _INHERITED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,15 +348,16 @@ class PublishCommit:
     previous: str
 
 
-def publish_commits(git: Git, tip: str) -> list[PublishCommit]:
-    """Every publish commit that can be reached from `tip`, newest first.
+def publish_commits(git: Git, *tips: str) -> list[PublishCommit]:
+    """Every publish commit that can be reached from the tips, newest first.
 
     A commit is one if its trailers name the very ledger tree that it holds: a copied message over
     another tree is not believed.
     """
     trailers = ("Source", "Ledger", "Previous-Ledger")
     values = "%x00".join(f"%(trailers:key={name},valueonly,separator=%x2C)" for name in trailers)
-    out = git.text("log", "--topo-order", f"--format=%H%x00{values}%x01", "--grep=^Ledger: ", tip)
+    words = ("--topo-order", f"--format=%H%x00{values}%x01", "--grep=^Ledger: ")
+    out = git.text("log", *words, *dict.fromkeys(tips), "--")
     rows = [[field.strip() for field in row.split("\0")] for row in out.split("\x01")]
     rows = [row for row in rows if len(row) == 4 and row[2]]
     trees = git.names(f"{row[0]}:{git.prefix}overlays/ledger" for row in rows)

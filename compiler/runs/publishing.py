@@ -7,10 +7,12 @@ it did not write; and computes everything again where it lost a race.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any, cast
 
 from compiler import __version__
 from compiler.diagnostics import CompilerError, Finding
@@ -20,12 +22,14 @@ from compiler.proof import prove
 from compiler.repository import Repository
 from compiler.runs import gathering
 from compiler.runs.account import Account, Caused, account, is_news, last_observed
-from compiler.runs.books import Books, read_books
-from compiler.runs.emission import Emission, Tree
+from compiler.runs.adoption import with_adopted
+from compiler.runs.books import FOLDER, Books, LostHistory, read_books
+from compiler.runs.emission import Emission, Tree, run_folder
 from compiler.runs.entries import Ledger
 from compiler.runs.fold import Facts, Key, Outcome, fold
 from compiler.runs.git import Git, Rejected, observed_trailers
 from compiler.runs.observations import Observation
+from compiler.runs.past import Past
 from compiler.runs.room import Room
 
 RACES = 5
@@ -85,14 +89,9 @@ def publish(repository: Repository, request: Request, at: datetime) -> Published
 
 
 def _once(repository: Repository, git: Git, request: Request, at: datetime) -> Published:
-    default = git.default_branch(request.remote)
-    branch = request.branch or repository.settings.get("publish", {}).get("branch") or default
-    tip = git.fetch(request.remote, branch)
-    head = tip if branch == default else git.fetch(request.remote, default)
-    source = git.commit(request.source) if request.source else head
-    if source is None:
-        raise CompilerError(f"the remote has no branch `{default}`")
-    books = read_books(git, tip)
+    target = _target(git, request)
+    books = read_books(git, target.tip, *target.earlier)
+    source, tip = target.source, target.tip
     with git.checkout(source) as folder, tempfile.TemporaryDirectory() as scratch:
         project = project_of(Repository(folder), repository, at)
         _refuse_examples(project)
@@ -103,15 +102,95 @@ def _once(repository: Repository, git: Git, request: Request, at: datetime) -> P
         done = Published(outcome, authored, tip, None, gathered.findings, tree)
         done.published = books.commits[0].commit if books.commits else ""
         done.account = accounted(project, git, books, outcome, gathered, request)
-        written = _write(git, tip, tree, done, request, branch, books)
-        if written is None or request.dry_run:
-            return done
         if tree.claims:
             prove(tree.claims, find(repository.root))
-        if request.push:
-            git.push(request.remote, written, branch, tip)
-        done.commit = written
+        if not request.dry_run:
+            done.commit = _write(git, target, tree, done, request, books)
+        if done.commit is not None and request.push:
+            git.push(request.remote, done.commit, target.branch, tip)
+            if target.followed:
+                git.mark(request.remote, done.commit, target.branch, target.mark)
         return done
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is published, and where: `source` onto `branch`, whose tip is `tip`.
+
+    `followed` says whether it is the branch that syncers follow, and not one that was asked for;
+    `earlier` are publish commits of others that were followed before, `mark` is the newest one of
+    this branch.
+    """
+
+    source: str
+    branch: str
+    tip: str | None
+    followed: bool
+    mark: str | None
+    earlier: tuple[str, ...]
+
+
+def _target(git: Git, request: Request) -> Target:
+    """Ask the remote, and bring what is needed here.
+
+    Raises CompilerError for an unknown branch or source, and LostHistory where the branch lacks the
+    newest publish commit that was noted for it.
+    """
+    remote = git.remote(request.remote)
+    default = remote.default or ""
+    if request.source is None and default not in remote.heads:
+        raise CompilerError(
+            f"the remote `{request.remote}` does not say its default branch, or has none yet",
+            "push one, or name a commit with --source",
+        )
+    refs = [f"refs/heads/{default}"] if default in remote.heads else []
+    refs += [f"refs/runwright/{name}" for name in remote.marks]
+    if refs:
+        git.fetch(request.remote, refs)
+    source = git.commit(request.source) if request.source else remote.heads[default]
+    configured = _configured(git, source) or default
+    branch = request.branch or configured
+    if not branch:
+        raise CompilerError("there is no branch to write", "name it with --branch")
+    tip = remote.heads.get(branch)
+    if tip is not None and branch != default:
+        git.fetch(request.remote, [f"refs/heads/{branch}"])
+    mark = remote.marks.get(branch)
+    if mark is not None and (tip is None or not git.contains(tip, mark)):
+        raise LostHistory(
+            f"the branch `{branch}` no longer has the publish commit {mark[:12]}, which it had: "
+            "runs would be forgotten",
+            f"bring it back: `git fetch {request.remote} {mark}`, then merge it into `{branch}`",
+        )
+    followed = branch == configured
+    earlier = [found for name, found in sorted(remote.marks.items()) if name != branch]
+    if default in remote.heads:
+        earlier.append(remote.heads[default])
+    return Target(source, branch, tip, followed, mark, tuple(earlier) if followed else ())
+
+
+def _configured(git: Git, source: str) -> str:
+    """The branch that `pyproject.toml` names at a commit; the work tree's may name another."""
+    name = git.names([f"{source}:{git.prefix}pyproject.toml"])[0]
+    if not name:
+        raise CompilerError(f"there is no pyproject.toml in {source[:12]}", "commit it")
+    try:
+        manifest: Any = tomllib.loads(git.blobs([name])[name].decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CompilerError(f"pyproject.toml in {source[:12]} cannot be read: {error}") from None
+    for step in ("tool", "compiler", "publish", "branch"):
+        table = cast("dict[str, Any]", manifest) if isinstance(manifest, dict) else {}
+        manifest = table.get(step)
+        if manifest is None and step == "compiler":
+            raise CompilerError(
+                f"pyproject.toml in {source[:12]} has no [tool.compiler]", "add the table"
+            )
+    if manifest is not None and (not isinstance(manifest, str) or not manifest):
+        raise CompilerError(
+            "branch in [tool.compiler.publish] is not the name of a branch",
+            'write branch = "deploy"',
+        )
+    return manifest or ""
 
 
 def accounted(
@@ -153,6 +232,7 @@ def folded(
     keep = timedelta(seconds=rules.keep_finished) if rules and rules.keep_finished else KEEP
     facts = Facts(
         now=git.time(source) if source else at,
+        clock=at,
         source=source,
         keep=keep,
         compiler=__version__,
@@ -160,14 +240,15 @@ def folded(
         reset=request.reset,
         namespaces={name: team.value.namespace for name, team in project.policy.teams.items()},
     )
+    ledgers, gathered.declared = with_adopted(project, books.ledgers, gathered.declared, facts)
     outcome = fold(
-        books.ledgers,
+        ledgers,
         gathered.declared,
         request.observations,
         gathering.stops(project),
         Room(gathering.limits(project)),
         facts,
-        gathering.today_digests(project, gathered, books.ledgers),
+        gathering.today_digests(project, gathered, ledgers),
         stop_guard=rules.stop_guard if rules else None,
         allow_stops=request.allow_stops
         if request.allow_stops is not None
@@ -211,7 +292,7 @@ def ranks(git: Git, source: str) -> gathering.Ranks:
             "--name-only",
             source,
             "--",
-            f":(top){git.prefix}jobs",
+            f":(top,literal){git.prefix}jobs",
         )
         commits = out.split("\x01")
         for rank, block in enumerate(commits):
@@ -231,39 +312,57 @@ def _authored(git: Git, source: str, books: Books) -> str:
 
 def published_files(git: Git, books: Books) -> Callable[[str], Mapping[str, bytes] | None]:
     """Looks up a folder as a publish commit wrote it, the newest first."""
-
-    def look(folder: str) -> Mapping[str, bytes] | None:
-        for made in books.commits:
-            found = git.files(made.commit, folder)
-            if found:
-                contents = git.blobs(blob for _, blob in found.values())
-                return {path: contents[blob] for path, (_, blob) in found.items()}
-        return None
-
-    return look
+    return Past(git, [made.commit for made in books.commits])
 
 
 def _write(
-    git: Git,
-    tip: str | None,
-    tree: Tree,
-    done: Published,
-    request: Request,
-    branch: str,
-    books: Books,
+    git: Git, target: Target, tree: Tree, done: Published, request: Request, books: Books
 ) -> str | None:
     """The commit that holds the tree, or None where the branch holds it already."""
-    blobs = {path: git.store(data) for path, data in tree.files.items()}
-    made = git.tree_with(tip, "overlays", blobs)
+    tip = target.tip
+    there = git.files(tip, "overlays") if tip is not None else {}
+    gone = _own(there, tree, books, done.outcome.ledgers)
+    if not books.commits:
+        _refuse_strangers(gone)
+    names = git.store(tree.files.values())
+    made = git.tree_with(tip, gone, {path: names[data] for path, data in tree.files.items()})
     if tip is not None and git.subtree(made, "overlays") == git.subtree(tip, "overlays"):
         return None
-    ledger = git.subtree(made, "overlays/ledger") or "none"
+    ledger = git.subtree(made, FOLDER) or "none"
     message = (
         f"{subject(done.outcome)}\n\n"
         f"Source: {done.source}\nLedger: {ledger}\nPrevious-Ledger: {books.head}\n"
         + "".join(f"Observed: {seen.cluster} {seen.at}\n" for seen in request.observations)
     )
     return git.make_commit(made, [tip] if tip else [], message)
+
+
+def _own(
+    there: Iterable[str], tree: Tree, books: Books, ledgers: Mapping[Key, Ledger]
+) -> list[str]:
+    """The files under `overlays/` that are publish's to remove.
+
+    They are those that it wrote, and whatever lies in a folder that it writes: of a run, of a base,
+    of the ledger. Others, such as overlays from before its time, are somebody else's.
+    """
+    folders = {path.rpartition("/")[0] for path in tree.files}
+    folders |= {run_folder(key, run) for key, ledger in ledgers.items() for run in ledger.runs}
+    return [
+        path
+        for path in there
+        if path.startswith(f"{FOLDER}/")
+        or path in books.written
+        or path.rpartition("/")[0] in folders
+    ]
+
+
+def _refuse_strangers(paths: Sequence[str]) -> None:
+    if paths:
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        raise CompilerError(
+            f"{paths[0]}{more} would be replaced, and was not written by publish",
+            "move overlays/ of your own to another folder",
+        )
 
 
 def subject(outcome: Outcome) -> str:

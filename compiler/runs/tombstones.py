@@ -7,8 +7,10 @@ the object (a binding whose `paramRef` names no namespace looks there).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import yaml
 
 from compiler.overlay import API, NOTICE
 from compiler.runs.entries import Entry
@@ -40,22 +42,60 @@ def tombstone(run: Entry, namespace: str) -> Object:
     }
 
 
-def ended_files(cluster: str, runs: Iterable[tuple[str, Entry]]) -> dict[str, str]:
+def is_ended(run: Entry) -> bool:
+    """Whether a run has a tombstone.
+
+    Only one that was launched and is no longer listed: the object of a listed run may still have to
+    be created again, by a syncer that was slow.
+    """
+    return run.state == "ended" and run.launched and not run.listed
+
+
+def is_tombstone(path: str) -> bool:
+    """Whether a file of `ended/` is a tombstone."""
+    return path.endswith(".yaml") and not path.endswith("/kustomization.yaml")
+
+
+def ended_files(
+    cluster: str, runs: Iterable[tuple[str, Entry]], kept: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """`overlays/<cluster>/ended/`: a tombstone for each ended run, as (namespace, run).
 
-    Only runs that were launched and are no longer listed have one: the object of a listed run may
-    still have to be created again, by a syncer that was slow.
+    `kept` are the tombstones that are there already, by path: they never change.
     """
     folder = f"overlays/{cluster}/ended"
     header = f"# Runs of {cluster} that have ended. {NOTICE}\n"
-    files: dict[str, str] = {}
+    files: dict[str, str] = dict(kept or {})
     for namespace, run in runs:
-        if run.state == "ended" and run.launched and not run.listed:
-            name = f"{namespace}.{run.name}.yaml"
-            files[f"{folder}/{name}"] = dump(tombstone(run, namespace))
+        if is_ended(run):
+            files[f"{folder}/{namespace}.{run.name}.yaml"] = dump(tombstone(run, namespace))
     names = sorted(path.rpartition("/")[2] for path in files)
     files[f"{folder}/kustomization.yaml"] = header + dump({**API, "resources": names})
     return files
+
+
+def namespace_of(data: bytes) -> str:
+    """The namespace that a file of an overlay names: an object's, or a JSON patch's; else ''."""
+    try:
+        documents = list(yaml.safe_load_all(data))
+    except yaml.YAMLError:
+        return ""
+    for document in documents:
+        items = cast("list[Any]", document) if isinstance(document, list) else [document]
+        for item in items:
+            if not isinstance(item, dict):
+                continue
+            found: Any = None
+            entry = cast("Object", item)
+            if entry.get("path") == "/metadata/namespace":
+                found = entry.get("value")
+            elif entry.get("path") == "/metadata":
+                found = cast("Object", entry.get("value") or {}).get("namespace")
+            elif isinstance(entry.get("metadata"), dict):
+                found = entry["metadata"].get("namespace")
+            if isinstance(found, str):
+                return found
+    return ""
 
 
 def platform_files(cluster: str, kinds: Iterable[tuple[str, str]]) -> dict[str, str]:
