@@ -82,7 +82,8 @@ def _read(root: Path, source: str, path: str) -> tuple[bytes | None, Problem | N
         return content, Problem(
             "script-with-carriage-returns",
             (path,),
-            f"{source} has Windows line ends: the program named in its first line would not be found",
+            f"{source} has Windows line ends: "
+            "the program named in its first line would not be found",
             "save it with LF line ends (for git: `*.sh text eol=lf` in .gitattributes)",
             Place(source, 1, 1, 1, 3),
         )

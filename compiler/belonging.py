@@ -16,6 +16,7 @@ from compiler.suggestions import choose
 
 
 def name_of(result: JobResult) -> None:
+    """Report what is wrong with the name of the file, which is the name of the job."""
     problem = job_name_problem(result.job)
     if problem is not None:
         rule = "name-too-long-for-pods" if len(result.job) > LONGEST_JOB else "bad-name"
@@ -25,6 +26,7 @@ def name_of(result: JobResult) -> None:
 def team_of(
     result: JobResult, path: Path, node: Mapping, repository: Repository, policy: Policy
 ) -> Document[Team] | None:
+    """The team that the folder or the file names; None where a finding says why not."""
     folder = path.parent.name if path.parent != repository.root / "jobs" else None
     written = node.get("team")
     if isinstance(written, Scalar) and not written.empty:
@@ -73,6 +75,7 @@ def team_of(
 def clusters_of(
     result: JobResult, team: Document[Team], node: Mapping, policy: Policy
 ) -> list[str]:
+    """The clusters that the file names, or the team's default; unknown ones are reported."""
     written = node.get("cluster")
     places: list[tuple[str, Place]] = []
     if isinstance(written, Scalar) and not written.empty:

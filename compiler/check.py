@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from compiler.diagnostics import arrange
 from compiler.memory import Checked, Judged, Memory, RunSummary, context, judged_of, row_of
 from compiler.repository import Repository
 from compiler.workers import cores, share
@@ -35,7 +37,7 @@ def check_again(
     with _uncollected():
         known = memory.outcome()
         if known is not None:
-            return known.within(repository, paths)
+            return _with_history(known, repository).within(repository, paths)
         from compiler.project import Project
 
         return check(Project(repository, at=at, cluster=cluster), paths, memory=memory)
@@ -56,7 +58,16 @@ def check(
         memory = Memory(project.repository, project.today, project.only_cluster)
     with _uncollected():
         outcome = _check(project, memory, processes or cores())
-    return outcome.within(project.repository, paths)
+    return _with_history(outcome, project.repository).within(project.repository, paths)
+
+
+def _with_history(outcome: Checked, repository: Repository) -> Checked:
+    """The outcome with what git knows against `overlays/`."""
+    from compiler.runs.verification import verified
+
+    history = verified(repository)
+    findings = arrange([*outcome.findings, *history.findings]) if history.findings else None
+    return replace(outcome, findings=findings or outcome.findings, skipped=history.skipped)
 
 
 def _check(project: Project, memory: Memory, processes: int) -> Checked:

@@ -130,7 +130,8 @@ class Checkpoint(Fields):
         ]
         | None
     ) = described(
-        "Start from the last checkpoint of an earlier run, such as r2; by cluster where they differ.",
+        "Start from the last checkpoint of an earlier run, such as r2; "
+        "by cluster where they differ.",
         alias="from",
         examples=["r2"],
     )

@@ -60,7 +60,8 @@ class Image(Fields):
         list[Annotated[Literal["accelerators", "checkpoint", "several-nodes"], OneOf()]] | None
     ) = described("What a job of this image must have.")
     guard: Annotated[Literal["native", "shell", "none"], OneOf()] | None = described(
-        "Who keeps a finished run from training again: the image's own code, the compiler's shell wrapper (default), or nobody."
+        "Who keeps a finished run from training again: the image's own code, "
+        "the compiler's shell wrapper (default), or nobody."
     )
     torch: Text | None = described("The version of torch in the image.")
     shell: Flag | None = described("Whether the image has a POSIX shell; default true.")

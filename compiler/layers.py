@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler.declaration import Member
 from compiler.merge import merge
 from compiler.model import mapping, scalar
 from compiler.names import AcceleratorCount
@@ -20,11 +21,7 @@ WHOLE = frozenset(
     {"cpu", "memory", "num_nodes", "rerun", "from", "accelerators", "topology", "args"}
 )
 WHOLE_ITEMS = frozenset({"mounts", "files", "secrets"})
-MEMBER_KEYS = frozenset(
-    "image pull command args working_dir env secrets accelerators cpu memory shm_size "
-    "ephemeral_storage resources mounts files ports sidecars init security labels annotations "
-    "placement pod".split()
-)
+MEMBER_KEYS = frozenset(Member.model_fields)
 
 
 def over(upper: Mapping, lower: Mapping) -> Mapping:
@@ -39,16 +36,14 @@ def over(upper: Mapping, lower: Mapping) -> Mapping:
             merged[key] = value
         else:
             merged[key] = _leaves(value, lower[key], str(key))
-    for key, value in lower.items():
-        if key not in upper:
-            merged[key] = value
+    merged.update({key: value for key, value in lower.items() if key not in upper})
     return mapping(merged, upper)
 
 
 def _leaves(upper: Node, lower: Node, field: str) -> Node:
     if not (isinstance(upper, Mapping) and isinstance(lower, Mapping)):
         return upper
-    if field in ("master",):
+    if field == "master":
         return over(upper, lower)
     merged: dict[Any, Any] = dict(upper)
     for key, value in lower.items():

@@ -21,6 +21,7 @@ from compiler.model import (
     Run,
     Security,
 )
+from compiler.passthrough import SHARED_MEMORY
 from compiler.quantity import Quantity
 from compiler.resolving import Resolver
 from compiler.site import Site, registry_of
@@ -145,7 +146,7 @@ class Lowering(Resolver):
     def shm(self, fields: declared.Member) -> Quantity | None:
         """Shared memory: as set; the built-in size gives way to half of a small memory."""
         size = fields.shm_size
-        if size is None or size.value == 0 or "/dev/shm" in (fields.mounts or {}):
+        if size is None or size.value == 0 or SHARED_MEMORY in (fields.mounts or {}):
             return None
         memory = _bounds(fields.memory)
         if (

@@ -60,11 +60,12 @@ class Judged:
 
 @dataclass(slots=True)
 class Checked:
-    """The outcome of a check."""
+    """The outcome of a check; `skipped` says why the history was not looked at, where it was not."""
 
     findings: list[Finding]
     jobs: list[Judged]
     files: int
+    skipped: str = ""
 
     def within(self, repository: Repository, paths: Iterable[Path] | None) -> Checked:
         """The part of the outcome that is about some files and folders; None stands for all."""
@@ -73,7 +74,7 @@ class Checked:
         wanted = {repository.relative(path.resolve()) for path in paths}
         findings = [f for f in self.findings if _within(f.place.path, wanted)]
         jobs = [job for job in self.jobs if _within(job.path, wanted)]
-        return Checked(findings, jobs, len(jobs) + self.files - len(self.jobs))
+        return Checked(findings, jobs, len(jobs) + self.files - len(self.jobs), self.skipped)
 
 
 def _within(path: str, wanted: set[str]) -> bool:

@@ -91,7 +91,7 @@ def _accelerators(value: object) -> AcceleratorCount:
         raise fault(
             "bad-accelerators",
             f"{shown(value)} says how many, but not which accelerator",
-            f"write NAME:{name}, such as H100:{name}",
+            "write NAME:{0}, such as H100:{0}".format(name.partition(".")[0] or "1"),
         )
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]{0,62}", name):
         raise fault(

@@ -81,9 +81,7 @@ class Sequence(list["Node"]):
 Node = Scalar | Mapping | Sequence
 
 
-def descend(
-    root: Node, route: tuple[str | int, ...], key: bool = False
-) -> tuple[Node, bool]:
+def descend(root: Node, route: tuple[str | int, ...], key: bool = False) -> tuple[Node, bool]:
     """The node at a route, or the deepest node on the way to it that exists.
 
     Returns the node (the key's scalar where `key` is set and the last step is a mapping's key)
@@ -97,11 +95,7 @@ def descend(
         if isinstance(node, Mapping) and isinstance(step, str) and step in node:
             found = node.key(step) if key else node[step]  # type: ignore[assignment]
             node = node[step]
-        elif (
-            isinstance(node, Sequence)
-            and isinstance(step, int)
-            and 0 <= step < len(node)
-        ):
+        elif isinstance(node, Sequence) and isinstance(step, int) and 0 <= step < len(node):
             found = node = node[step]
         else:
             complete = False

@@ -119,6 +119,6 @@ def files_objects(run: Run) -> list[Object]:
 
 
 def _printable(text: str) -> str:
-    if any(ord(c) < 32 and c not in "\t\n\r" or ord(c) == 127 for c in text):
+    if any((ord(c) < 32 and c not in "\t\n\r") or ord(c) == 127 for c in text):
         raise ValueError("control characters go into binaryData")
     return text

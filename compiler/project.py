@@ -213,25 +213,27 @@ class Project:
                     "write a later day, or delete the file",
                 )
             )
-        for feature in sorted(used(run) - backend.target.keeps):
-            found.append(
-                finding(
-                    "unsupported-by-backend",
-                    run.origins.place(ROUTES[feature], key=True),
-                    f"the back end {backend.target.name} of the cluster {cluster} cannot carry this ({feature})",
-                    "take it out, or choose another back end in policy/clusters/",
-                    [Related(site.cluster.place("backend"), "the back ends of the cluster")],
-                )
+        found.extend(
+            finding(
+                "unsupported-by-backend",
+                run.origins.place(ROUTES[feature], key=True),
+                f"the back end {backend.target.name} of the cluster {cluster} "
+                f"cannot carry this ({feature})",
+                "take it out, or choose another back end in policy/clusters/",
+                [Related(site.cluster.place("backend"), "the back ends of the cluster")],
             )
+            for feature in sorted(used(run) - backend.target.keeps)
+        )
         base = ask.base or self.bases.get(backend.target.name)
         if base is None:
-            if not (self.repository.root / "base" / backend.target.name).is_dir():
+            name, kind = backend.target.name, backend.target.kind
+            if not (self.repository.root / "base" / name).is_dir():
                 found.append(
                     finding(
                         "missing-base",
                         site.cluster.place("backend"),
-                        f"there is no base/{backend.target.name}/, which this cluster's runs stand on",
-                        f"add base/{backend.target.name}/ with a kustomization.yaml and one {backend.target.kind}",
+                        f"there is no base/{name}/, which this cluster's runs stand on",
+                        f"add base/{name}/ with a kustomization.yaml and one {kind}",
                     )
                 )
             result.findings += self._weighed(found, whole, result)

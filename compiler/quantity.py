@@ -55,9 +55,7 @@ class Quantity:
         if amount.denominator == 1:
             return Quantity(f"{amount.numerator}{suffix}", self.value * count)
         milli = self.value * count * 1000
-        return Quantity(
-            f"{-(-milli.numerator // milli.denominator)}m", self.value * count
-        )
+        return Quantity(f"{-(-milli.numerator // milli.denominator)}m", self.value * count)
 
 
 @lru_cache(maxsize=4096)
@@ -78,9 +76,7 @@ def parse(text: str) -> Quantity | None:
 
 def binary_and_decimal(text: str) -> tuple[str, str] | None:
     """For a size with a misspelt unit (`16gb`, `512mi`, `16GiB`), its two right spellings."""
-    match = re.fullmatch(
-        r"([0-9]+(?:\.[0-9]+)?)\s*([kKmMgGtTpPeE])(?:[iI])?[bB]?", text.strip()
-    )
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kKmMgGtTpPeE])(?:[iI])?[bB]?", text.strip())
     if match is None:
         return None
     number, letter = match.groups()
@@ -88,9 +84,7 @@ def binary_and_decimal(text: str) -> tuple[str, str] | None:
     return f"{number}{upper}i", f"{number}{'k' if upper == 'K' else upper}"
 
 
-_DURATION = re.compile(
-    r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?"
-)
+_DURATION = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?")
 
 
 def parse_duration(text: str) -> int | None:
@@ -103,7 +97,7 @@ def parse_duration(text: str) -> int | None:
 
 
 def duration_text(seconds: int) -> str:
-    """Seconds in the shortest duration that a declaration may hold: 5400 is `1h30m`, 86400 `24h`."""
+    """Seconds as a duration of a declaration, short: 5400 is `1h30m`, 86400 `24h`."""
     if seconds >= 2 * 86400 and seconds % 86400 == 0:
         return f"{seconds // 86400}d"
     parts: list[str] = []

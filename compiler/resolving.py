@@ -79,11 +79,14 @@ class Resolver:
             known = sorted({*lock, *self.site.images})
             if name.text in self.site.images:
                 message = f"the image `{name}` has no digest in images/lock.yaml yet"
-                help = "build it, and add its reference and digest to images/lock.yaml"
+                remedy = "build it, and add its reference and digest to images/lock.yaml"
             else:
-                message = f"there is no image `{name}`: neither in images/lock.yaml nor a folder of images/"
-                help = choose(name.text, known) + "; or a full reference with a digest"
-            self.report("unknown-image", route, message, help)
+                message = (
+                    f"there is no image `{name}`: "
+                    "neither in images/lock.yaml nor a folder of images/"
+                )
+                remedy = choose(name.text, known) + "; or a full reference with a digest"
+            self.report("unknown-image", route, message, remedy)
         return Image(name.text, None, name.digest, name.repository, guard, torch, shell)
 
     def devices(self, fields: declared.Member, at: Route) -> Devices | None:

@@ -64,6 +64,7 @@ def letters(value: object, wanted: str) -> str:
 
 
 def text(value: object) -> str:
+    """The letters of any scalar."""
     return letters(value, "text")
 
 
@@ -117,6 +118,7 @@ def _number_help(word: str, wanted: str) -> tuple[str, str | None]:
 
 
 def flag(value: object) -> bool:
+    """True or false, written just so."""
     if isinstance(value, bool):
         return value
     word = letters(value, "true or false")
@@ -134,6 +136,7 @@ def flag(value: object) -> bool:
 
 
 def duration(value: object) -> int:
+    """The seconds of a duration such as `24h`; a number without a unit is refused."""
     if isinstance(value, int):
         return value
     word = letters(value, "a duration such as 24h or 90m")
@@ -150,7 +153,7 @@ def duration(value: object) -> int:
         raise fault(
             "bad-duration",
             f"{shown(value)} has no unit: seconds, minutes and hours would all be guesses",
-            f"write {word.partition('.')[0]}h, {word.partition('.')[0]}m or {word.partition('.')[0]}s",
+            "write {0}h, {0}m or {0}s".format(word.partition(".")[0]),
         )
     clock = re.fullmatch(r"(?:([0-9]+)-)?([0-9]+):([0-9]{1,2})(?::([0-9]{1,2}))?", word)
     if clock:
@@ -171,6 +174,7 @@ def duration(value: object) -> int:
 
 
 def cpu(value: object) -> Quantity:
+    """Cores, to a thousandth."""
     if isinstance(value, Quantity):
         return value
     word = letters(value, "a number of cores such as 8 or 500m")
@@ -197,6 +201,7 @@ def cpu(value: object) -> Quantity:
 
 
 def size(value: object) -> Quantity:
+    """A size in bytes; a unit that Kubernetes does not know is refused."""
     if isinstance(value, Quantity):
         return value
     word = letters(value, "a size in bytes such as 64Gi")
@@ -224,6 +229,8 @@ def size(value: object) -> Quantity:
             if unit and spellings
             else "not a size in bytes"
         )
+        if quantity.parse(re.sub(r"\s", "", word)) is not None:
+            why = "no space can stand before the unit"
         raise fault("bad-quantity", f"{shown(value)}: {why}", options)
     if amount.value <= 0 or amount.value > quantity.LARGEST:
         raise fault(
@@ -248,6 +255,7 @@ def shm(value: object) -> Quantity:
 
 
 def price(value: object) -> quantity.Fraction:
+    """A price, as an exact fraction."""
     if isinstance(value, quantity.Fraction):
         return value
     word = letters(value, "a price such as 2.95")
@@ -261,6 +269,7 @@ def price(value: object) -> quantity.Fraction:
 
 
 def day(value: object) -> date:
+    """A date, year-month-day."""
     if isinstance(value, date):
         return value
     word = letters(value, "a date such as 2026-12-31")
@@ -325,7 +334,8 @@ def split_command(value: object) -> tuple[str, ...]:
     if _SHELL.search(word):
         raise fault(
             "bad-command",
-            "this text needs a shell (it has variables, pipes, redirection or several commands), and none runs it",
+            "this text needs a shell (it has variables, pipes, redirection or several commands), "
+            "and none runs it",
             'write a list with the shell: [bash, -c, "..."]',
         )
     try:

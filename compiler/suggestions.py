@@ -17,7 +17,7 @@ def nearest(wrong: str, known: Iterable[str]) -> str | None:
 def choose(
     wrong: str, known: Iterable[str], none: str = "take it out: the catalogue has none"
 ) -> str:
-    """The help for an unknown name: the nearest one, else the first few; `none` if there are none."""
+    """The help for an unknown name: the nearest, else the first few; `none` if there are none."""
     names = sorted(known)
     near = nearest(wrong, names)
     if near is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from difflib import get_close_matches
@@ -164,7 +165,13 @@ def _finding(
         message = f"there is no value here, where {wanted} is wanted"
         return finding("empty-value", where, message, "write the value, or leave the key out")
     message = f"{shown(found)} stands where {wanted} is wanted"
-    return finding("wrong-type", where, message, f"write {wanted}")
+    remedy = f"write {wanted}"
+    below = _known(model, route) != _known(model, route[:-1])
+    if kind == "list_type" and not below and re.fullmatch(r"[\w./-]+", str(found)):
+        remedy = f"write [{found}]"
+    elif kind == "model_type" and (keys := _known(model, route)):
+        remedy = f"write keys below it, such as `{keys[0]}: ...`"
+    return finding("wrong-type", where, message, remedy)
 
 
 def place(root: Node, route: tuple[str | int, ...]) -> Place:
@@ -204,12 +211,17 @@ def _unknown_key(
     near = get_close_matches(compact, known, 1, 0.7)
     owner = _owner(route, values)
     message = f"{owner} has no key `{name}`"
+    if route[:-1] == ("elastic",) and name in ("min", "max"):
+        remedy = "write num_nodes: {min: 2, max: 4} at the top of the job"
+        return finding("unknown-key", where, message, remedy)
     if near:
         return finding("unknown-key", where, message, f"write `{near[0]}`")
     if synonym in known:
         return finding("unknown-key", where, message, f"write `{synonym}`")
     if absent and len(route) == 1:
         return finding("unknown-key", where, f"{message}: {absent[0]}", absent[1])
+    if len(known) == 1:
+        return finding("unknown-key", where, message, f"write `{known[0]}`")
     listed = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
     return finding(
         "unknown-key", where, message, f"write one of: {listed}" if known else "take it out"

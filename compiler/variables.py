@@ -77,7 +77,7 @@ def arguments(args: Any) -> tuple[str, ...]:
     if isinstance(args, dict):
         words: list[str] = []
         for name, value in args.items():  # type: ignore[misc]
-            for item in value if isinstance(value, list) else (value,):  # type: ignore[misc]
-                words.append(f"--{name}={item}")
+            items: list[str] = value if isinstance(value, list) else [value]
+            words += [f"--{name}={item}" for item in items]
         return tuple(words)
     return tuple(args)

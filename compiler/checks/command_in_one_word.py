@@ -71,6 +71,9 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     for _, container in every_container(run, site):
         inside = script(container)
         for index, word in enumerate(container.words):
+            if index == 0 and container.command and not word.text:
+                remedy = "write the program, such as torchrun"
+                yield Report(word.route, "no program has an empty name", remedy, place=word.place)
             if word.text.isprintable() and " " not in word.text:
                 continue
             if index == 0 and container.command and not PATH.fullmatch(word.text):

@@ -62,7 +62,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             )
             yield Report(
                 run.routes(member, field) if field == "placement" else (field,),
-                "these nodes are tainted, and under Kueue the flavor of the queue must tolerate that",
+                "these nodes are tainted, and under Kueue the queue's flavor must tolerate that",
                 "name a queue whose flavor covers these nodes, and take this out",
                 (
                     (("queue",), "Kueue admits the run through this queue"),
