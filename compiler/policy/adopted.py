@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from compiler.fields import AbsolutePath, Fields, Label, described
+from compiler.fields import AbsolutePath, Fields, Label, Text, described
 
 # A Kubernetes object as it was found; what must be in it is judged where it is used.
-LiveObject = Annotated[Any, WithJsonSchema({"type": "object"})]
+LiveObject = Annotated[dict[Text, Any], WithJsonSchema({"type": "object"})]
 
 
 class AdoptedRun(Fields):
