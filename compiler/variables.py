@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 
 REFERENCE = re.compile(r"\$\$|\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
 
@@ -77,7 +77,7 @@ def arguments(args: Any) -> tuple[str, ...]:
     if isinstance(args, dict):
         words: list[str] = []
         for name, value in args.items():  # type: ignore[misc]
-            items: list[str] = value if isinstance(value, list) else [value]
+            items = cast("list[str]", value if isinstance(value, list) else [value])
             words += [f"--{name}={item}" for item in items]
         return tuple(words)
     return tuple(args)

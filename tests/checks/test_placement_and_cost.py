@@ -42,7 +42,10 @@ def test_topology_without_queue_is_heeded_by_nobody() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "need"),
-    [({"checkpoint": None}, "checkpoint"), ({"accelerators": None, "queue": "data"}, "accelerators")],
+    [
+        ({"checkpoint": None}, "checkpoint"),
+        ({"accelerators": None, "queue": "data"}, "accelerators"),
+    ],
 )
 def test_unmet_image_need_is_said_at_the_image(fields: dict[str, str | None], need: str) -> None:
     extra = "" if fields.get("accelerators", "") is not None else "cpu: 4\nmemory: 32Gi"

@@ -82,7 +82,12 @@ REPORTED = {
         "write 1876Gi or less",
     ),
     "a run on CPUs larger than their nodes": (
-        job("cpu: 61\nmemory: 10Gi\nshm_size: 1Gi", accelerators=None, image="ddp-mini", queue="data"),
+        job(
+            "cpu: 61\nmemory: 10Gi\nshm_size: 1Gi",
+            accelerators=None,
+            image="ddp-mini",
+            queue="data",
+        ),
         "node-too-small",
         "6:6",
         "a node without accelerators has 60 cores",
