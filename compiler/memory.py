@@ -60,7 +60,7 @@ class Judged:
 
 @dataclass(slots=True)
 class Checked:
-    """The outcome of a check; `skipped` says why the history was not looked at, where it was not."""
+    """The outcome of a check; `skipped` says why the history was not looked at, if so."""
 
     findings: list[Finding]
     jobs: list[Judged]

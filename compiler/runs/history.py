@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from compiler.runs.entries import Entry, Ledger, Moment
 from compiler.runs.fold import Key
 from compiler.runs.ledgerfile import parse
 from compiler.runs.planning import Question, published_tip
-from compiler.runs.supposition import Supposition
+from compiler.runs.supposition import supposing
 from compiler.selection import named
 from compiler.suggestions import choose
 from compiler.terminal import width
@@ -42,13 +41,10 @@ def ledgers(repository: Repository, question: Question) -> dict[Key, Ledger]:
     Outside git, the files under `overlays/` as they are. Raises CompilerError where the branch is
     not known here.
     """
-    with tempfile.TemporaryDirectory(prefix="runwright-runs-") as name:
-        try:
-            git = Supposition(repository.root, Path(name), datetime.now(UTC))
-        except CompilerError:
-            if (repository.root / ".git").exists():
-                raise
-            return _of_files(repository)
+    root = repository.root.resolve()
+    if not any((folder / ".git").exists() for folder in (root, *root.parents)):
+        return _of_files(repository)
+    with supposing(repository.root, datetime.now(UTC)) as git:
         tip, _, _ = published_tip(git, repository, question)
         return read_books(git, tip).ledgers
 

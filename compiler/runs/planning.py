@@ -6,12 +6,10 @@ the very code that publish runs. What both would do is not the change's doing.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from compiler import __version__
 from compiler.diagnostics import CompilerError, Finding
@@ -24,7 +22,7 @@ from compiler.runs.fold import JobDecision, Key, Outcome
 from compiler.runs.publishing import Request, accounted, folded, project_of
 from compiler.runs.rendering import rendered
 from compiler.runs.reporting import Report
-from compiler.runs.supposition import Conflict, Supposition
+from compiler.runs.supposition import Conflict, Supposition, supposing
 
 Place = tuple[Key, str]
 
@@ -91,10 +89,7 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
 
     Nothing is fetched: what is published is what the remote-tracking branch says.
     """
-    with tempfile.TemporaryDirectory(prefix="runwright-plan-") as name:
-        folder = Path(name).resolve()
-        (folder / "objects").mkdir()
-        git = Supposition(repository.root, folder / "objects", at)
+    with supposing(repository.root, at) as git:
         tip, onto, notes = published_tip(git, repository, question)
         books = read_books(git, tip)
         trees = _trees(git, question, books, tip, onto, notes)
@@ -114,7 +109,7 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
                 title="plan",
             )
             if question.diff:
-                _add_diff(report, git, books, new, folder)
+                _add_diff(report, git, books, new)
             return Planned(report, new.gathered.findings)
 
 
@@ -292,7 +287,7 @@ def _surroundings(paths: list[str]) -> list[str]:
     return notes
 
 
-def _add_diff(report: Report, git: Supposition, books: Books, new: _Decided, folder: Path) -> None:
+def _add_diff(report: Report, git: Supposition, books: Books, new: _Decided) -> None:
     places = {(line.team, line.job, line.cluster) for line in report.account.news}
     items = [
         item
@@ -300,6 +295,6 @@ def _add_diff(report: Report, git: Supposition, books: Books, new: _Decided, fol
         if item.decision.starts and (item.team, item.job, item.cluster) in places
     ]
     try:
-        report.diff = rendered(new.project, git, books, new.outcome, items, folder)
+        report.diff = rendered(new.project, git, books, new.outcome, items, git.scratch)
     except CompilerError as error:
         report.notes.append(f"publish would stop here: {error}")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -25,20 +26,32 @@ class Conflict(CompilerError):
     status = 1
 
 
+@contextmanager
+def supposing(root: Path, at: datetime) -> Generator[Supposition]:
+    """A repository in which commits can be supposed, for a while; see `Supposition`."""
+    with tempfile.TemporaryDirectory(prefix="runwright-plan-") as name:
+        yield Supposition(root, Path(name).resolve(), at)
+
+
 class Supposition(Git):
     """A repository in which commits can be supposed; `folder` takes their objects.
 
-    Supposed commits are of the time `at`, so that the same question has the same answer.
+    Supposed commits are of the time `at`, so that the same question has the same answer. `scratch`
+    is a folder for whoever asks, gone with the rest.
     """
 
     def __init__(self, root: Path, folder: Path, at: datetime) -> None:
+        self.scratch = folder / "scratch"
+        self.scratch.mkdir()
+        objects = folder / "objects"
+        objects.mkdir()
         self._supposed: dict[str, str] = {}
         super().__init__(root)
         own = (root / self.text("rev-parse", "--git-path", "objects")).resolve()
         others = [str(own), os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "")]
         stamp = f"@{int(at.timestamp())} +0000"
         self._supposed = {
-            "GIT_OBJECT_DIRECTORY": str(folder),
+            "GIT_OBJECT_DIRECTORY": str(objects),
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(filter(None, others)),
             "GIT_COMMITTER_DATE": stamp,
             "GIT_AUTHOR_DATE": stamp,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,7 +25,11 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     from compiler.check import check_again
     from compiler.printing import print_checked
     from compiler.selection import existing
+    from compiler.terminal import visible
 
     paths = [existing(repository, word) for word in options.paths] or None
     checked = check_again(repository, options.at, options.cluster, paths)
+    if checked.skipped:
+        said = f"the history of overlays/ is not checked: {checked.skipped}"
+        print(f"notice: {visible(said)}", file=sys.stderr)
     return print_checked(checked, options, repository)

@@ -1,0 +1,256 @@
+"""Whether `overlays/` is what publish wrote: the history of a repository, checked.
+
+Only publish writes there, in commits that name the ledger they hold. Whatever else changes a byte
+is found here, before the next publish has to make sense of it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from compiler import __version__
+from compiler.diagnostics import CompilerError, Finding, Place
+
+if TYPE_CHECKING:
+    from compiler.repository import Repository
+    from compiler.runs.entries import Ledger
+    from compiler.runs.git import Git, PublishCommit
+
+OVERLAYS = "overlays"
+LEDGER = "overlays/ledger"
+# One commit can change every overlay there is; a reader needs to see that it did, not all of them.
+MOST = 20
+
+
+@dataclass(slots=True)
+class Verified:
+    """What is wrong, and why it could not be looked at, where it could not."""
+
+    findings: list[Finding] = field(default_factory=list[Finding])
+    skipped: str = ""
+
+
+def verified(repository: Repository) -> Verified:
+    """What is wrong in `overlays/` and in the history of the commit at hand.
+
+    One call of git tells the commit and what is not committed; what was found clean once for a
+    commit is not looked at again.
+    """
+    head, dirty, skipped = _status(repository)
+    if skipped:
+        return Verified(skipped=skipped)
+    known = not dirty and head and _remembered(repository) == head
+    if known or (not head and not dirty):
+        return Verified()
+    from compiler.runs.git import Git
+
+    try:
+        git = Git(repository.root)
+        found = list(_found(git, repository, head, dirty))
+    except CompilerError as error:
+        return Verified(skipped=str(error))
+    if not found and head:
+        _remember(repository, head)
+    return Verified(found)
+
+
+def _status(repository: Repository) -> tuple[str, list[str], str]:
+    """The commit at hand, what of `overlays/` differs from it, and why it is unknown."""
+    words = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames")
+    try:
+        done = subprocess.run(
+            ["git", "--no-optional-locks", *words, "--", OVERLAYS],
+            cwd=repository.root,
+            capture_output=True,
+            check=False,
+        )
+    except OSError:
+        return "", [], "there is no git here"
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        why = said[0].removeprefix("fatal: ") if said else "git failed"
+        return "", [], "this is no git repository" if "not a git repository" in why else why
+    head, dirty = "", list[str]()
+    for row in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
+        if row.startswith("# branch.oid "):
+            head = row.split()[2].removeprefix("(initial)")
+        elif row[:2] in ("1 ", "u "):
+            dirty.append(row.split(" ", 8 if row[0] == "1" else 10)[-1])
+        elif row.startswith("? "):
+            dirty.append(row[2:])
+    return head, dirty, ""
+
+
+def _found(git: Git, repository: Repository, head: str, dirty: list[str]) -> Iterator[Finding]:
+    from compiler.runs.git import publish_commits
+
+    changed = {path.removeprefix(git.prefix): "" for path in dirty}
+    commits = publish_commits(git, head) if head else []
+    newest = commits[0].commit if commits else None
+    if head:
+        for path in _edited(git, newest, head):
+            changed.setdefault(path, _editor(git, newest, head, path))
+    yield from _of_files(changed, newest)
+    if commits:
+        yield from _forged(git, repository, commits, head)
+        yield from _lost(commits)
+        yield from _of_ledgers(git, commits)
+
+
+def _edited(git: Git, newest: str | None, head: str) -> list[str]:
+    """The paths under `overlays/` that are otherwise at `head` than the last publish left them."""
+    if newest is None:
+        return list(git.files(head, OVERLAYS))
+    where = f":(top){git.prefix}{OVERLAYS}"
+    out = git.text("diff", "--name-only", "--no-renames", "-z", newest, head, "--", where)
+    return [path.removeprefix(git.prefix) for path in out.split("\0") if path]
+
+
+def _editor(git: Git, newest: str | None, head: str, path: str) -> str:
+    reach = head if newest is None else f"{newest}..{head}"
+    where = f":(top,literal){git.prefix}{path}"
+    return git.text("log", "-1", "--format=%h", reach, "--", where)
+
+
+def _of_files(changed: Mapping[str, str], newest: str | None) -> Iterator[Finding]:
+    from compiler.rules import finding
+
+    if newest is None:
+        remedy = f"take it out (git rm -r {OVERLAYS}): publish writes the first overlays itself"
+    else:
+        remedy = f"git checkout {newest[:12]} -- {OVERLAYS}/"
+    paths = sorted(changed)
+    for at, path in enumerate(paths[:MOST]):
+        rule = "edited-ledger" if path.startswith(f"{LEDGER}/") else "edited-overlay"
+        by = f"commit {changed[path]}" if changed[path] else "a change that is not committed"
+        more = ""
+        if at == MOST - 1 and len(paths) > MOST:
+            more = f" (and {len(paths) - MOST} more files)"
+        yield finding(
+            rule,
+            Place.start(path),
+            f"{path} is not what publish wrote: {by} has changed it{more}",
+            remedy,
+        )
+
+
+def _forged(
+    git: Git, repository: Repository, commits: Iterable[PublishCommit], head: str
+) -> Iterator[Finding]:
+    """Publish commits that a change brings along: the remote's branch does not have them."""
+    from compiler.rules import finding
+
+    upstream = _upstream(git, repository)
+    if upstream is None:
+        return
+    own = set(git.text("rev-list", f"{upstream}..{head}").split())
+    brought = [made.commit for made in commits if made.commit in own]
+    if brought:
+        names = ", ".join(commit[:12] for commit in brought[:5])
+        yield finding(
+            "publish-commit-in-change",
+            Place(LEDGER),
+            f"the change brings publish commits of its own ({names}): only publish makes them, "
+            "after the merge",
+            f"take them out (git rebase --onto), then git checkout {upstream[:12]} -- {OVERLAYS}/",
+        )
+
+
+def _upstream(git: Git, repository: Repository) -> str | None:
+    branch = repository.settings.get("publish", {}).get("branch")
+    for name in (branch,) if branch else ("HEAD", "main", "master"):
+        found = git.known(f"refs/remotes/origin/{name}")
+        if found is not None:
+            return found
+    return None
+
+
+def _lost(commits: list[PublishCommit]) -> Iterator[Finding]:
+    from compiler.rules import finding
+
+    known = {made.ledger for made in commits} | {"none", ""}
+    for made in commits:
+        if made.previous not in known:
+            yield finding(
+                "lost-publish-commit",
+                Place(LEDGER),
+                f"the publish commit {made.commit[:12]} follows one that is no longer in the "
+                f"history (ledger {made.previous[:12]}): runs may have been forgotten",
+                "restore the dropped commits from a clone or the reflog, then publish again",
+            )
+
+
+def _of_ledgers(git: Git, commits: list[PublishCommit]) -> Iterator[Finding]:
+    """Entries that the newest ledger has lost, and numbers that were used twice."""
+    from compiler.rules import finding
+    from compiler.runs.ledgerfile import parse
+    from compiler.runs.union import Contradiction, union
+
+    by_path = git.written((made.commit for made in commits), LEDGER)
+    contents = git.blobs(blob for blobs in by_path.values() for blob in blobs)
+    now = {path: blob for path, (_, blob) in git.files(commits[0].commit, LEDGER).items()}
+    for path, blobs in sorted(by_path.items()):
+        ledgers: dict[str, Ledger] = {}
+        for blob in blobs:
+            ledger, problems = parse(path, contents[blob])
+            if blob == now.get(path):
+                yield from problems
+            if ledger is not None:
+                ledgers[blob] = ledger
+        if not ledgers:
+            continue
+        try:
+            whole = union(ledgers.values())
+        except Contradiction as error:
+            yield finding(
+                "reused-run-number",
+                Place.start(path),
+                f"{path}: {error}",
+                "restore the branch from before the commit that wrote the wrong one",
+            )
+            continue
+        last = ledgers.get(now.get(path, ""))
+        have = {run.number for run in last.runs} if last is not None else set[int]()
+        gone = [f"r{run.number}" for run in whole.runs if run.number not in have]
+        # A ledger moves to another file where `was` joins two jobs: its runs are there then.
+        if gone and not _moved(now, contents, whole):
+            yield finding(
+                "lost-run",
+                Place.start(path),
+                f"{path} has lost {', '.join(gone)}, which an earlier publish wrote",
+                "publish again: it takes every run from all publish commits together",
+            )
+
+
+def _moved(now: Mapping[str, str], contents: Mapping[str, bytes], whole: Ledger) -> bool:
+    from compiler.runs.ledgerfile import parse
+
+    wanted = {run.number for run in whole.runs}
+    for path, blob in now.items():
+        ledger, _ = parse(path, contents[blob]) if blob in contents else (None, [])
+        if ledger is None or ledger.team != whole.team or whole.job not in ledger.also:
+            continue
+        if wanted <= {run.number for run in ledger.runs}:
+            return True
+    return False
+
+
+def _remembered(repository: Repository) -> str | None:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads((repository.cache / "history.json").read_bytes())
+        if kept["compiler"] == __version__:
+            return str(kept["head"])
+    return None
+
+
+def _remember(repository: Repository, head: str) -> None:
+    """Keep the clean commit; a cache that cannot be written is worked without."""
+    with suppress(OSError):
+        repository.cache.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"compiler": __version__, "head": head})
+        (repository.cache / "history.json").write_text(text, "utf-8")
