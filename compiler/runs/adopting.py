@@ -7,13 +7,18 @@ from dataclasses import dataclass
 
 from compiler.diagnostics import CompilerError
 from compiler.model import Run
+from compiler.nodes import Mapping as Tree
+from compiler.policy.adopted import AdoptedRun
 from compiler.project import Project
 from compiler.results import JobResult
 from compiler.runs.adoption import adopted, checkpoint_dir, object_of, text_of
 from compiler.runs.gathering import demand
 from compiler.runs.room import CPU
 from compiler.runs.standing import CONTAINER, Object, devices, part, parts, word
+from compiler.source import decode
 from compiler.suggestions import choose
+from compiler.tree import read
+from compiler.validation import validate
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +75,23 @@ def record(
         same = word(part(object_of(other), "metadata"), "name") == name
         if same and other.value.cluster == where and other.name.startswith(f"{result.team}/"):
             raise CompilerError(f"{other.path} has adopted {name} already")
-    if folder is not None and not folder.startswith("/"):
-        raise CompilerError(f"--checkpoint-dir takes a path from the root, not `{folder}`")
-    kept = folder or checkpoint_dir(item, model.checkpoint.path if model.checkpoint else None)
-    notes = list(_notes(found, name, result, model, kept))
-    return Record(path, text_of(where, kept, found), name, notes)
+    known = checkpoint_dir(item, model.checkpoint.path if model.checkpoint else None)
+    kept = known if folder is None else folder
+    text = text_of(where, kept, found)
+    _refuse_unreadable(path, text)
+    return Record(path, text, name, list(_notes(found, name, result, model, kept)))
+
+
+def _refuse_unreadable(path: str, text: str) -> None:
+    """Refuse what could not be read back: too long a file, or a folder that is no clean path."""
+    source, findings = decode(path, text.encode())
+    node = None
+    if source is not None:
+        node, findings = read(source)
+    if isinstance(node, Tree) and not findings:
+        _, findings = validate(AdoptedRun, node, "an adopted run")
+    if findings:
+        raise CompilerError(f"it cannot be written down: {findings[0].message}", findings[0].help)
 
 
 def _notes(

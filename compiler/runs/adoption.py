@@ -99,8 +99,9 @@ def checkpoint_dir(item: Object, path: str | None) -> str | None:
                 continue
             for variable in parts(container, "env"):
                 value = word(variable, "value")
-                if variable.get("name") == "CHECKPOINT_DIR" and value.startswith("/"):
-                    return None if "$(" in value else value
+                if variable.get("name") == "CHECKPOINT_DIR":
+                    # One that is put together in the pod is not known here.
+                    return value if value.startswith("/") and "$(" not in value else None
             mounted = {word(mount, "mountPath") for mount in parts(container, "volumeMounts")}
             if path is not None and path in mounted:
                 return path
