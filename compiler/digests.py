@@ -80,7 +80,7 @@ def _learned(member: Member, patterns: tuple[str, ...]) -> dict[str, Any]:
         "command": member.command,
         "args": member.args,
         "env": sorted(
-            (v.name, v.value, v.secret, v.key)
+            (v.name, v.value or "", v.secret or "", v.key or "")
             for v in member.env
             if not operational(v.name, patterns)
         ),
@@ -92,7 +92,11 @@ def _learned(member: Member, patterns: tuple[str, ...]) -> dict[str, Any]:
 
 def _operated(member: Member, patterns: tuple[str, ...]) -> dict[str, Any]:
     kept = {name: getattr(member, name) for name in _names(Member) if name not in _OWN}
-    kept["env"] = sorted((v.name, v.value) for v in member.env if operational(v.name, patterns))
+    kept["env"] = sorted(
+        (v.name, v.value or "", v.secret or "", v.key or "")
+        for v in member.env
+        if operational(v.name, patterns)
+    )
     kept["pod"] = plain(member.pod)
     return kept
 
