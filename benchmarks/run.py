@@ -262,7 +262,7 @@ class Bench:
         goal(
             "cold at most 6 × the floor",
             f"{median(cold, 'ratios'):.1f} ×",
-            f"{median(cold, 'cpu_ratios') / 2:.1f} × (half of all CPU: the least on two processors)",
+            f"{median(cold, 'cpu_ratios') / 2:.1f} × (half of all CPU: the least on two)",
         )
         goal(
             "nothing changed: at most 0.5 s above start",
