@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -309,6 +310,17 @@ def test_many_signals_lose_no_exit_code(pod: Pods) -> None:
     assert started.end()[0] == -9
 
 
+def test_signals_while_the_command_ends_lose_no_exit_code(pod: Pods) -> None:
+    for _ in range(10):
+        started = pod.start(sh("trap 'exit 5' TERM; log began; while :; do sleep 0.01; done"))
+        pod.logged("began")
+        while started.process.poll() is None:
+            started.signal(signal.SIGTERM)
+            time.sleep(0.005)
+        assert started.end()[0] == 5
+        pod.log.write_text("")
+
+
 def test_int_reaches_who_listens_to_it(pod: Pods) -> None:
     listens = """
 import os, signal, sys, time
@@ -555,7 +567,8 @@ def test_the_same_run_starts_again_at_once(pod: Pods) -> None:
 
 def test_a_frozen_run_that_wakes_up_later_writes_nothing_more(pod: Pods) -> None:
     # It would go on for a long grace, and call itself complete at its end.
-    first = pod.start(sh("trap 'log ignored' TERM; log began; while :; do sleep 0.1; done"), 7)
+    deaf = sh("trap 'log ignored' TERM; log began; while :; do sleep 0.1; done")
+    first = pod.start(deaf, 7, grace=3000)
     pod.logged("began")
     pod.freeze(first)
     pod.put("OWNER/7.sft-r7-x", "held 1\n")

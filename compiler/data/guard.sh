@@ -29,7 +29,7 @@ _stop() {
     case $_key$_value in SigIgn:*[2367abef]) _signal=TERM ;; esac
   done <"/proc/$_child/status"
   kill -s "$_signal" "$_child"
-  _write "$_owner/$_id" "stopping $_grace"
+  [ "$_last" = stopped ] || { _last=stopped; _write "$_owner/$_id" "stopping $_grace"; }
 } 2>/dev/null
 # End here if the training is complete, or if nobody can tell.
 _check() {
@@ -129,7 +129,6 @@ trap '' TERM INT
 # Not TERM: a shell that was started just now may lose it.
 { kill -s KILL "$_watcher"; wait "$_watcher"; } 2>/dev/null
 _look
-[ ! "$_stopped" ] || _last=stopped
 if [ "$_code" = 0 ] && [ "$_stopped$_higher$_apart" ]; then
   _say "the command ended because it was told to stop: not complete"
   _code=143
