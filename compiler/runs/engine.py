@@ -326,11 +326,6 @@ def next_run(cluster: str, wanted: Wanted, ledger: Ledger, ending: Entry | None)
     marked = last.guarded and wanted.guarded
     if outcome == "incomplete" or just_now or (outcome == "unknown" and marked):
         with_operation = [run for run in runs if run.operation == wanted.operation]
-        notes = (
-            ()
-            if marked or outcome == "incomplete"
-            else (f"unobserved: how r{last.number} ended is not known",)
-        )
         return _Next(
             "l",
             "resume",
@@ -339,7 +334,7 @@ def next_run(cluster: str, wanted: Wanted, ledger: Ledger, ending: Entry | None)
             start_from=last.number,
             image_of=last.number,
             base_of=with_operation[-1].number if with_operation else None,
-            notes=notes,
+            notes=_unobserved(wanted, runs),
         )
     return _Next(
         "m",
@@ -363,4 +358,15 @@ def _after_failure(wanted: Wanted, runs: list[Entry], last: Entry) -> _Next:
         f"r{last.number} has failed; this is the same training, run in another way",
         lineage=last.lineage,
         start_from=last.number,
+        notes=_unobserved(wanted, runs),
     )
+
+
+def _unobserved(wanted: Wanted, runs: list[Entry]) -> tuple[str, ...]:
+    """A flag where an earlier run may have come to its end unseen, with nothing to tell it by."""
+    unseen = [
+        f"r{run.number}"
+        for run in runs
+        if run.outcome == "unknown" and not (run.guarded and wanted.guarded)
+    ]
+    return (f"unobserved: how {', '.join(unseen)} ended is not known",) if unseen else ()

@@ -93,7 +93,9 @@ def fold(
         # With endless room: what waits for room to be stopped counts as well.
         ahead = Deciding(books, items, stops, Room({}), facts)
         stopping = ahead.unasked(ahead.decided({}))
-        guard, withheld = guarded(books, stopping, stop_guard, allow_stops, pure_revert)
+        guard, withheld = guarded(
+            books, stopping, stop_guard, allow_stops, pure_revert, facts.source
+        )
     deciding = Deciding(books, items, stops, Room(room.limits), facts)
     decisions = deciding.decided(withheld)
     room.become(deciding.room)

@@ -47,19 +47,27 @@ class Guard:
 def guarded(
     books: Mapping[Key, Ledger],
     stopping: Iterable[tuple[Place, Decision]],
-    share: Fraction | None,
+    share: Fraction,
     allowed: int | None,
     pure_revert: bool,
+    source: str,
 ) -> tuple[Guard | None, dict[Place, Decision]]:
     """The guard where it speaks, and the decisions that it withholds.
 
     `books` are the ledgers before the decisions, which are made as if there were endless room: so
-    that what the guard sees does not change with what else the publish does. One run alone never wakes it: in a small
-    repository every edit of a running job stops a large share.
+    that what the guard sees does not change with what else the publish does. Nor do runs count as
+    running that began with this very `source`: the same publish, done again, must withhold the
+    same, and what replaces a folder of jobs does not make their stops a smaller share.
+
+    One run alone never wakes it: in a small repository every edit of a running job stops a large
+    share.
     """
-    if share is None:
-        return None, {}
-    running = sum(_weight(run) for book in books.values() for run in book.runs if run.active)
+    running = sum(
+        _weight(run)
+        for book in books.values()
+        for run in book.runs
+        if run.active and (run.started is None or run.started.source != source)
+    )
     found: dict[Place, Decision] = {}
     ended: list[Entry] = []
     for place, decision in stopping:

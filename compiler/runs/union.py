@@ -35,7 +35,9 @@ def union(ledgers: Iterable[Ledger]) -> Ledger:
 
 def further(one: Entry, two: Entry) -> Entry:
     """The two accounts of one run as one."""
-    for name in ("cluster", "name", "training", "operation"):
+    # A held run takes its name when it starts: the job's file may be called otherwise by then.
+    names = () if "held" in (one.state, two.state) else ("name",)
+    for name in ("cluster", *names, "training", "operation"):
         if getattr(one, name) != getattr(two, name):
             raise Contradiction(
                 f"r{one.number} was used twice: its {name} is {getattr(one, name)} in one ledger "

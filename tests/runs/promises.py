@@ -95,6 +95,13 @@ class Promises(Story):
         self.reset: set[str] = set()
         # Runs that may train what was trained before: plan said so, or somebody cleared the way.
         self.excused: set[str] = set()
+        # The former alone, by cluster and object.
+        self.flagged: set[tuple[str, str]] = set()
+
+    @property
+    def flagged_hours(self) -> int:
+        """Accelerator-hours trained twice by runs that plan had flagged."""
+        return sum(self.clusters[where].twice[key] for where, key in self.flagged)
 
     def guardable(self, decl: Decl) -> bool:
         return self.guards and decl.guardable
@@ -387,19 +394,19 @@ class Promises(Story):
             return
         must(folders.get(record.folder) == record.label, record.name, "goes on nowhere")
         self.counts.resumes += 1
-        last = max(
-            (
-                r
-                for r in self.records.values()
-                if (r.job, r.cluster, r.label) == (record.job, where, record.label)
-                and r.launched
-                and r is not record
-            ),
-            key=lambda r: r.number,
-        )
-        if last.outcome == "unknown" and not (last.guarded and record.guarded):
+        unseen = [
+            other
+            for other in self.records.values()
+            if (other.job, other.cluster, other.label) == (record.job, where, record.label)
+            and other.launched
+            and other is not record
+            and other.outcome == "unknown"
+            and not (other.guarded and record.guarded)
+        ]
+        if unseen:
             must(any("unobserved" in note for note in notes), record.name, "is not flagged")
             self.excused.add(f"{where} {record.key}")
+            self.flagged.add((where, record.key))
 
     def _may_stop(self, record: Record) -> None:
         """Promise 2: no run is stopped that is what is declared, or whose file is broken."""

@@ -191,6 +191,12 @@ def test_k_what_failed_is_tried_in_another_way_from_its_checkpoints() -> None:
     assert (decision.image_of, decision.base_of) == (None, None)
 
 
+def test_k_says_that_an_earlier_run_may_have_come_to_its_end_unseen() -> None:
+    decision = decided(want("A", "y"), ended(1, "A", "unknown"), ended(2, "A", "failed"))
+    assert (decision.row, decision.action) == ("k", "resume")
+    assert decision.notes == ("unobserved: how r1 ended is not known",)
+
+
 def test_l_a_revert_resumes_what_was_superseded() -> None:
     decision = decided(want("A"), ended(1, "A", "incomplete"), run(2, "B"))
     assert ends(decision) == [(2, "superseded")]
