@@ -85,7 +85,8 @@ def test_digests_do_not_depend_on_the_hash_seed(project: Project, tmp_path: Path
         "from pathlib import Path; from compiler.project import Project;"
         "from compiler.repository import Repository; from compiler.digests import *;"
         f"p = Project(Repository(Path({str(project.repository.root)!r})));"
-        f"r = p.judge(p.repository.root / 'jobs' / 'example.yaml', {job().encode()!r}).models['west'];"
+        "path = p.repository.root / 'jobs' / 'example.yaml';"
+        f"r = p.judge(path, {job().encode()!r}).models['west'];"
         "print(training(r), operation(r))"
     )
     seen = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from typing import cast
 
 from compiler.backends import backends
 from compiler.diagnostics import Finding, Severity
@@ -80,7 +81,7 @@ def _together(results: Sequence[JobResult], project: Project) -> list[Finding]:
     found: list[Finding] = []
     for rule in of_stage("repository"):
         assert rule.check is not None
-        found += rule.check(jobs, project)  # type: ignore[arg-type]
+        found += cast("Iterable[Finding]", rule.check(jobs, project))
     return found
 
 
