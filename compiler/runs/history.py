@@ -13,7 +13,7 @@ from compiler.runs.books import FOLDER, read_books
 from compiler.runs.entries import Entry, Ledger, Moment
 from compiler.runs.fold import Key
 from compiler.runs.ledgerfile import parse
-from compiler.runs.planning import Question, published_tip
+from compiler.runs.planning import Question, published_tips
 from compiler.runs.supposition import supposing
 from compiler.selection import named
 from compiler.suggestions import choose
@@ -45,8 +45,8 @@ def ledgers(repository: Repository, question: Question) -> dict[Key, Ledger]:
     if not any((folder / ".git").exists() for folder in (root, *root.parents)):
         return _of_files(repository)
     with supposing(repository.root, datetime.now(UTC)) as git:
-        tip, _, _ = published_tip(git, repository, question)
-        return read_books(git, tip).ledgers
+        tips, _, _ = published_tips(git, question)
+        return read_books(git, *tips).ledgers
 
 
 def _of_files(repository: Repository) -> dict[Key, Ledger]:

@@ -19,7 +19,7 @@ from compiler.runs import gathering
 from compiler.runs.account import Account, Line, is_news
 from compiler.runs.books import Books, read_books
 from compiler.runs.fold import JobDecision, Key, Outcome
-from compiler.runs.publishing import Request, accounted, folded, project_of
+from compiler.runs.publishing import Request, accounted, configured_branch, folded, project_of
 from compiler.runs.rendering import rendered
 from compiler.runs.reporting import Report
 from compiler.runs.supposition import Conflict, Supposition, supposing
@@ -48,13 +48,12 @@ class Question:
 class Trees:
     """The commits to compare: `old` without the change, `new` with it.
 
-    `source` is the commit that the change is measured from, `tip` where the ledgers are read.
+    `source` is the commit that the change is measured from.
     """
 
     old: str
     new: str
     source: str
-    tip: str | None
     shown: str
     notes: list[str] = field(default_factory=list[str])
 
@@ -90,9 +89,9 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
     Nothing is fetched: what is published is what the remote-tracking branch says.
     """
     with supposing(repository.root, at) as git:
-        tip, onto, notes = published_tip(git, repository, question)
-        books = read_books(git, tip)
-        trees = _trees(git, question, books, tip, onto, notes)
+        tips, onto, notes = published_tips(git, question)
+        books = read_books(git, *tips)
+        trees = _trees(git, question, books, onto, notes)
         # Both trees may be those of commits that are gone with the folder.
         with (
             _decided(repository, git, books, trees.old, question, at) as old,
@@ -113,19 +112,19 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
             return Planned(report, new.gathered.findings)
 
 
-def published_tip(
-    git: Supposition, repository: Repository, question: Question
-) -> tuple[str | None, str, list[str]]:
+def published_tips(git: Supposition, question: Question) -> tuple[list[str], str, list[str]]:
     """Where the ledgers are, what a change is measured against, and what to say of that.
 
+    The first is the branch that publish writes; publish also reads what it wrote to others before.
     Raises CompilerError where this clone does not know; the remote is never asked.
     """
     remote, notes = question.remote, list[str]()
-    named = question.branch or repository.settings.get("publish", {}).get("branch")
     if not git.has_remote(remote):
         notes.append(f"there is no remote `{remote}`: compared with HEAD, and its ledgers")
         onto = git.commit(question.base or "HEAD")
-        return git.known(f"refs/heads/{named}") if named else git.commit("HEAD"), onto, notes
+        named = question.branch or _branch(git, onto)
+        known = [git.known(f"refs/heads/{named}")] if named else []
+        return [tip for tip in (*known, git.commit("HEAD")) if tip is not None], onto, notes
     default = git.upstream(remote)
     if default is None and question.base is None:
         raise CompilerError(
@@ -134,24 +133,38 @@ def published_tip(
             f"(or `git remote set-head {remote} --auto`)",
         )
     onto = git.commit(question.base or f"refs/remotes/{remote}/{default}")
-    if named is None and default is None:
-        return onto, onto, notes
-    tip = git.known(f"refs/remotes/{remote}/{named or default}")
+    configured = _branch(git, onto) or default
+    named = question.branch or configured
+    if named is None:
+        return [onto], onto, notes
+    tip = git.known(f"refs/remotes/{remote}/{named}")
     if tip is None:
-        notes.append(f"this clone has no branch {remote}/{named or default}: nothing is published")
-    return tip, onto, notes
+        notes.append(f"this clone has no branch {remote}/{named}: nothing is published there")
+    earlier: list[str | None] = []
+    if named == configured:
+        head = _branch(git, question.head or "HEAD")
+        others = dict.fromkeys(name for name in (head, default) if name and name != named)
+        earlier = [git.known(f"refs/remotes/{remote}/{name}") for name in others]
+    return [found for found in (tip, *earlier) if found is not None], onto, notes
+
+
+def _branch(git: Supposition, commit: str) -> str:
+    """The branch that `pyproject.toml` names at a commit; '' where it names none."""
+    try:
+        return configured_branch(git, git.commit(commit))
+    except CompilerError:
+        return ""
 
 
 def _trees(
     git: Supposition,
     question: Question,
     books: Books,
-    tip: str | None,
     onto: str,
     notes: list[str],
 ) -> Trees:
     if question.revert:
-        return _revert(git, question, books, tip, onto, notes)
+        return _revert(git, question, books, onto, notes)
     head = git.commit(question.head) if question.head else git.work_tree()
     shown = f"{question.head} ({head[:12]})" if question.head else "the work tree"
     source = git.merge_base(onto, head)
@@ -159,7 +172,7 @@ def _trees(
         raise CompilerError(
             f"{shown} and {onto[:12]} have no history in common", "name another with --base"
         )
-    trees = Trees(onto, head, source, tip, shown, notes)
+    trees = Trees(onto, head, source, shown, notes)
     if source == onto:
         return trees
     written = {made.commit for made in books.commits}
@@ -187,7 +200,6 @@ def _revert(
     git: Supposition,
     question: Question,
     books: Books,
-    tip: str | None,
     onto: str,
     notes: list[str],
 ) -> Trees:
@@ -201,7 +213,7 @@ def _revert(
     ]
     names = ", ".join(commit[:12] for commit in left[:5]) + (" …" if len(left) > 5 else "")
     new = git.reverted(onto, left)
-    return Trees(onto, new, onto, tip, f"revert of {names}" if left else "revert of nothing", notes)
+    return Trees(onto, new, onto, f"revert of {names}" if left else "revert of nothing", notes)
 
 
 @contextmanager

@@ -148,7 +148,7 @@ def _target(git: Git, request: Request) -> Target:
     if refs:
         git.fetch(request.remote, refs)
     source = git.commit(request.source) if request.source else remote.heads[default]
-    configured = _configured(git, source) or default
+    configured = configured_branch(git, source) or default
     branch = request.branch or configured
     if not branch:
         raise CompilerError("there is no branch to write", "name it with --branch")
@@ -169,7 +169,7 @@ def _target(git: Git, request: Request) -> Target:
     return Target(source, branch, tip, followed, mark, tuple(earlier) if followed else ())
 
 
-def _configured(git: Git, source: str) -> str:
+def configured_branch(git: Git, source: str) -> str:
     """The branch that `pyproject.toml` names at a commit; the work tree's may name another."""
     name = git.names([f"{source}:{git.prefix}pyproject.toml"])[0]
     if not name:
@@ -326,12 +326,13 @@ def _write(
         _refuse_strangers(gone)
     names = git.store(tree.files.values())
     made = git.tree_with(tip, gone, {path: names[data] for path, data in tree.files.items()})
-    if tip is not None and git.subtree(made, "overlays") == git.subtree(tip, "overlays"):
+    places = (f"{made}:{git.prefix}overlays", f"{made}:{git.prefix}{FOLDER}")
+    now, ledger, before = git.names([*places, f"{tip or made}:{git.prefix}overlays"])
+    if tip is not None and now == before:
         return None
-    ledger = git.subtree(made, FOLDER) or "none"
     message = (
         f"{subject(done.outcome)}\n\n"
-        f"Source: {done.source}\nLedger: {ledger}\nPrevious-Ledger: {books.head}\n"
+        f"Source: {done.source}\nLedger: {ledger or 'none'}\nPrevious-Ledger: {books.head}\n"
         + "".join(f"Observed: {seen.cluster} {seen.at}\n" for seen in request.observations)
     )
     return git.make_commit(made, [tip] if tip else [], message)
