@@ -62,13 +62,20 @@ class Git:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        top = self._ask("rev-parse", "--show-toplevel")
-        if top is None:
+        words = ("rev-parse", "--is-shallow-repository", "--show-toplevel")
+        status, out, said = self.attempt(*words)
+        if any("dubious ownership" in line for line in said):
+            raise CompilerError(
+                "git does not trust this folder, which belongs to another user",
+                f"git config --global --add safe.directory {root}",
+            )
+        if status:
             raise NoGit(
                 "this needs git history, and the folder is not in a git repository",
                 "run it in a clone",
             )
-        if self._ask("rev-parse", "--is-shallow-repository") == "true":
+        shallow, _, top = os.fsdecode(out).strip("\n").partition("\n")
+        if shallow == "true":
             raise CompilerError(
                 "this is a shallow clone, and the history that it lacks is needed",
                 "clone with full history (actions/checkout: fetch-depth: 0)",
@@ -280,17 +287,14 @@ class Git:
             self.run("update-index", *words, data=data, env=env)
             return self.run("write-tree", env=env).decode().strip()
 
-    def subtree(self, tree: str, folder: str) -> str:
-        """The name of a folder's tree; '' where there is none."""
-        return self.names([f"{tree}:{self.prefix}{folder}"])[0]
-
     def make_commit(self, tree: str, parents: Iterable[str], message: str) -> str:
         """A commit object; nothing points to it yet."""
         words = [word for parent in parents for word in ("-p", parent)]
+        known = (self._ask("config", "--name-only", "--get-regexp", "^user[.]") or "").split()
         env = {
             f"GIT_{role}_{what}": value
             for what, value in (("NAME", "runwright"), ("EMAIL", "runwright@localhost"))
-            if self._ask("config", f"user.{what.lower()}") is None
+            if f"user.{what.lower()}" not in known
             for role in ("AUTHOR", "COMMITTER")
             if not os.environ.get(f"GIT_{role}_{what}")
         }
