@@ -57,6 +57,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     """All schemas by name, in the order of the names; those of machine output among them."""
     made = {name: _of_model(name) for name in MODELS}
     made["check"] = _check()
+    made["plan"] = _plan()
     return dict(sorted(made.items()))
 
 
@@ -152,6 +153,77 @@ def _check() -> dict[str, Any]:
         },
         "$defs": {"finding": finding},
     }
+
+
+def _plan() -> dict[str, Any]:
+    """What `plan --format json` prints, and `publish` with one key more."""
+    count = {"type": "integer", "minimum": 0}
+    word, perhaps = {"type": "string"}, {"type": ["string", "null"]}
+    number = {"type": ["integer", "null"], "minimum": 1}
+    words = {"type": "array", "items": word}
+    decimal = {"type": ["string", "null"], "pattern": r"^[0-9]+(\.[0-9]+)?$"}
+    actions = ["start", "resume", "stop", "hold", "withdraw", "none", "blocked"]
+    run = _object(
+        "What happens to one run, or to a job where no run is touched.",
+        cluster=word,
+        team=word,
+        job=word,
+        number={**number, "description": "Null where no run is touched."},
+        name={**perhaps, "description": "The object's name."},
+        action={"enum": actions},
+        row={"type": "string", "pattern": "^[a-n]$", "description": "See docs/lifecycle.md."},
+        reason=word,
+        change={**perhaps, "description": "What to do next, if anything."},
+        **{"from": {**number, "description": "The run whose checkpoints it goes on with."}},
+        lineage=number,
+        accelerators={
+            "type": "object",
+            "additionalProperties": count,
+            "description": "Over all nodes, by name; cpu counts nodes without any.",
+        },
+        nodes=number,
+        hours={**decimal, "description": "Accelerator-hours of one try, at the most."},
+        cost={**decimal, "description": "Of all tries, at the most."},
+        currency=perhaps,
+        risks=words,
+        replaces={**number, "description": "The run that it stops."},
+        differences={**words, "description": "What has changed since the run before it."},
+        notes=words,
+        caused={"type": "boolean", "description": "Whether this change brings it about."},
+    )
+    sums = _object(
+        "What a team holds on a cluster.",
+        cluster=word,
+        team=word,
+        accelerator=word,
+        before=count,
+        after=count,
+        limit={"type": ["integer", "null"], "minimum": 0},
+    )
+    seen = _object("The last observation.", cluster=word, at=perhaps, rests_on_it=words)
+    guard = _object(
+        "What the stop guard says.",
+        runs=count,
+        names=words,
+        accelerators=count,
+        running=count,
+        share=word,
+        withheld={"type": "boolean"},
+        text=word,
+    )
+    whole = _object(
+        "What `plan --format json` prints; `publish` adds `commit`.",
+        version={"const": 1, "description": "The version of this format."},
+        base=_object("What it was made against.", source=perhaps, published=perhaps),
+        head=perhaps,
+        observed={"type": "array", "items": seen},
+        runs={"type": "array", "items": run},
+        quota={"type": "array", "items": sums},
+        guard={"anyOf": [{"type": "null"}, guard]},
+        unchanged=count,
+        notes=words,
+    )
+    return _head("plan", "Plan", whole.pop("description")) | whole
 
 
 def _object(description: str, **properties: Any) -> dict[str, Any]:

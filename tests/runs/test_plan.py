@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 from collections.abc import Callable
@@ -10,12 +11,14 @@ from typing import Any
 
 import pytest
 from company import TEAM, Company, acts, job, rows, without_proof
+from jsonschema import validate
 
 from compiler.cli import main
 from compiler.diagnostics import CompilerError
 from compiler.runs.account import is_news
 from compiler.runs.reporting import Report, as_json, as_text
 from compiler.runs.supposition import Conflict
+from compiler.schemas import schemas
 
 Step = Callable[[Company], Any]
 
@@ -508,6 +511,25 @@ def test_the_verb_exits_1_for_a_job_that_the_change_blocks_and_for_no_other(
     assert (status, "BLOCKED" in out) == (0, False)
     status, out, _ = run(company, capsys, "plan", "--markdown")
     assert out.startswith("<!-- runwright-plan -->\n")
+
+
+def test_what_plan_and_publish_print_for_programs_is_as_the_schema_says(
+    company: Company, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declare("a")(company)
+    status, out, _ = run(company, capsys, "plan", "--format", "json")
+    planned = json.loads(out)
+    validate(planned, schemas()["plan"])
+    assert status == 0
+    company.merge()
+    status, out, _ = run(company, capsys, "publish", "--format", "json")
+    published = json.loads(out)
+    validate(published, schemas()["plan"])
+    company.git("fetch", "-q", "origin")
+    assert published["commit"] == company.git("rev-parse", "origin/main")
+    assert published["runs"] == planned["runs"]
+    status, out, _ = run(company, capsys, "publish", "--format", "json")
+    assert (status, json.loads(out)["commit"]) == (0, None)
 
 
 def test_a_shallow_clone_is_named(company: Company, capsys: pytest.CaptureFixture[str]) -> None:
