@@ -24,6 +24,7 @@ ROWS = set("abdefghijklmn") - {"c"}
 numbers = st.integers(0, 47)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", range(SHARES))
 def test_every_promise_holds_in_every_history(
     share: int, record_property: pytest.RecordProperty

@@ -11,6 +11,7 @@ from world import Broken
 SEEDS = 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_fault_breaks_a_promise(mutant: Mutant, record_property: pytest.RecordProperty) -> None:
     with mutated(mutant) as (fold, union):

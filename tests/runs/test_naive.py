@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from ledgered import Ledgered
 from naive import NAIVE, Hours
 from scripts import script
@@ -28,6 +29,7 @@ class ArchiveOnSchedule(Ledgered):
         super().do_publish(a, b)
 
 
+@pytest.mark.slow
 def test_ours_trains_next_to_nothing_twice_where_the_others_do(update_golden: bool) -> None:
     designs = {
         **{
