@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping as MappingType
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +64,11 @@ def _read(root: Path, source: str, path: str) -> tuple[bytes | None, Problem | N
             f"`{source}` leads out of the repository",
             "name a file inside it",
         )
-    if not target.is_file():
+    try:
+        there = target.is_file()
+    except OSError:  # a name that no file can have
+        there = False
+    if not there:
         return None, Problem(
             "missing-file",
             (path,),
@@ -92,7 +97,9 @@ def _read(root: Path, source: str, path: str) -> tuple[bytes | None, Problem | N
 
 def _near(target: Path, source: str) -> str:
     folder = target.parent
-    names = [path.name for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
+    names: list[str] = []
+    with suppress(OSError):
+        names = [path.name for path in folder.iterdir() if path.is_file()]
     near = nearest(target.name, names)
     if near is None:
         return "write its path from the root of the repository"

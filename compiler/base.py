@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from compiler.backends import Backend
 from compiler.baseobject import Judgement, Object, Route
+from compiler.baseshape import misshapen
 from compiler.diagnostics import Finding, Place, Severity, Unavailable
 from compiler.kustomization import Kustomization, inspect
 from compiler.merge import LIST_KEYS
@@ -58,7 +59,7 @@ def load(repository: Any, backend: Backend) -> tuple[Base | None, list[Finding]]
     root: Path = repository.root / "base" / name
     for folder in (root.parent, root):
         if folder.is_symlink():
-            where = Place(f"{shown}/kustomization.yaml")
+            where = Place.start(f"{shown}/kustomization.yaml")
             message = f"{repository.relative(folder)}/ is a link, and what it leads to may change"
             return None, [finding("far-base-path", where, message, "put the folder itself here")]
     made = inspect(root, shown)
@@ -85,6 +86,14 @@ def load(repository: Any, backend: Backend) -> tuple[Base | None, list[Finding]]
     if one is None:
         return None, judgement.findings
     judgement.object(one)
+    told = {item.place for item in judgement.findings}
+    bad = [
+        finding("bad-base-field", place(route), f"{shown}: {message}", remedy)
+        for route, message, remedy in misshapen(one, backend.target)
+        if place(route) not in told
+    ]
+    if bad:
+        return None, _settled([*made.findings, *judgement.findings, *bad])
     fields = judgement.fields(one, lambda route: _node(made, one, route))
     findings = _settled([*made.findings, *judgement.findings])
     if _wrong(findings):

@@ -314,6 +314,10 @@ class _Inspector:
                 f"copy the file into {self.made.root}/ and name it here",
             )
             return None
+        if any(len(part.encode()) > 255 for part in text.split("/")):
+            message = "no file can have so long a name"
+            self.report("missing-base-file", item.place, message, "name a file of this folder")
+            return None
         if text.startswith(("/", "~")) or "\\" in text:
             self.far(item.place, text, "a path of one machine")
             return None

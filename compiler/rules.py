@@ -132,17 +132,24 @@ def finding(
         rule=rule,
         code=registered_rule.rule.code,
         severity=registered_rule.rule.severity,
-        message=_shortened(message),
+        message=_in_a_line(message),
         place=place,
-        help=_shortened(help),
+        help=_in_a_line(help),
         related=tuple(related),
         edits=tuple(edits),
     )
 
 
-def _shortened(text: str) -> str:
-    """A message with the start of each value that it names; whoever reads it has the file too."""
+def _in_a_line(text: str) -> str:
+    """A message on one line, with the start of each value that it names."""
+    if not text.isprintable():
+        # A line end or a control character of a file must not move what is printed around it.
+        text = "".join(c if c.isprintable() else _escaped(c) for c in text)
     if len(text) <= _LONG:
         return text
     text = _NAMED.sub(lambda m: m[0] if len(m[1]) <= 80 else f"`{m[1][:77]}...`", text)
     return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()

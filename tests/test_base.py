@@ -518,3 +518,25 @@ def test_a_base_of_any_shape_is_read_without_an_accident(repository, text):
     name = "metadata: {name: run}\n" if ":" in text and "metadata" not in text else ""
     put(repository, "job/job.yaml", f"{head}{name}{text}\n")
     load(repository, backends()["job"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("- name: PYTHONFAULTHANDLER\n", "- nmae: PYTHONFAULTHANDLER\n", "EnvVar has no field"),
+        ("- name: PYTHONFAULTHANDLER\n              value", "- value", "EnvVar needs the field"),
+        ("terminationMessagePolicy: FallbackToLogsOnError", "lifecycle: x", "is wanted here"),
+        ("enableServiceLinks: false", "enableServiceLinks: maybe", "true or false is wanted"),
+        ("spec:\n  template:\n", "spec:\n  template: {spec: x}\n  other:\n", "a mapping"),
+    ],
+)
+def test_a_field_without_the_shape_of_its_type_is_a_finding(repository, old, new, said):
+    """What is laid over such a base could be anything, and the cluster would refuse it."""
+    edit(repository, "job/job.yaml", old, new)
+    base, found = load(repository, backends()["job"])
+    assert base is None
+    bad = [item for item in found if item.rule == "bad-base-field"]
+    assert bad
+    assert any(said in item.message for item in bad), [item.message for item in bad]
+    lines = (repository.root / "base/job/job.yaml").read_text("utf-8").splitlines()
+    assert all(item.place.line and 1 <= item.place.line <= len(lines) for item in bad)

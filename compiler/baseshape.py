@@ -1,0 +1,79 @@
+"""Whether the object of a base has the shape that Kubernetes' own types have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from compiler.backends import Target
+from compiler.passthrough import Violation, violations
+from compiler.source import quote
+
+Route = tuple[str | int, ...]
+
+_WANTED = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "object": "a mapping (key: value)",
+    "string": "text",
+}
+# What the run brings where the base has nothing.
+_FROM_THE_RUN = {("PodSpec", "containers"), ("PodTemplateSpec", "spec")}
+
+
+def misshapen(one: Any, target: Target) -> Iterator[tuple[Route, str, str]]:
+    """The route of each field that has no shape of its type, what is wrong, and what to write.
+
+    Fields of the object itself are looked at only as far as they lead to labels, annotations and
+    pod templates: the rest is the business of the back end's own controller.
+    """
+    lost: set[Route] = set()
+    above = {route[:length] for route in target.templates for length in range(1, len(route) + 1)}
+    texts = [("metadata", "labels"), ("metadata", "annotations")]
+    for route in sorted({*above, ("metadata",), *texts}, key=lambda route: (len(route), route)):
+        value = _at(one, route)
+        if value is not None and not isinstance(value, dict):
+            lost.add(route)
+            yield route, f"`{route[-1]}` holds no fields", "write a mapping (key: value)"
+    for route in texts:
+        entries = _at(one, route)
+        for key, value in cast(
+            "dict[str, Any]", entries if isinstance(entries, dict) else {}
+        ).items():
+            if not isinstance(value, str):
+                yield (
+                    (*route, key),
+                    f"{quote(key)} is text to Kubernetes",
+                    "put the value in quotes",
+                )
+    for template in target.templates:
+        value = _at(one, template)
+        if value is None or any(template[: len(route)] == route for route in lost):
+            continue
+        for violation in violations(value):
+            if (
+                violation.kind != "required"
+                or (violation.owner, violation.name) not in _FROM_THE_RUN
+            ):
+                yield (*template, *violation.route), *_in_words(violation)
+
+
+def _at(value: Any, route: Route) -> Any:
+    for step in route:
+        value = cast("dict[Any, Any]", value).get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _in_words(violation: Violation) -> tuple[str, str]:
+    owner = violation.owner or "the mapping"
+    if violation.kind == "required":
+        return f"{owner} needs the field `{violation.name}`", f"add `{violation.name}:`"
+    if violation.kind == "additionalProperties":
+        return f"{owner} has no field {quote(violation.name)}", "take it out, or mend its name"
+    if violation.kind == "type":
+        wanted: Any = violation.wanted
+        names = cast("list[Any]", wanted) if isinstance(wanted, list) else [wanted]
+        words = " or ".join(_WANTED.get(str(name), str(name)) for name in names)
+        return f"{words} is wanted here", f"write {words}"
+    return "Kubernetes does not take this value", f"it wants {violation.kind}: {violation.wanted}"
