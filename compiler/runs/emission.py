@@ -26,6 +26,7 @@ from compiler.runs.tombstones import (
     PLURALS,
     ended_files,
     is_ended,
+    is_known,
     is_tombstone,
     namespace_of,
     platform_files,
@@ -241,12 +242,11 @@ class Emission:
         for cluster in sorted(clusters):
             kept = self.published(f"overlays/{cluster}/ended") or {}
             ended = {path: data.decode() for path, data in kept.items() if is_tombstone(path)}
-            known = {path.rpartition("/")[2] for path in ended}
             new = [
-                (self._lived(key, run), run)
+                (key[0], self._lived(key, run), run)
                 for key, ledger in sorted(self.outcome.ledgers.items())
                 for run in ledger.on(cluster)
-                if is_ended(run) and not any(name.endswith(f".{run.name}.yaml") for name in known)
+                if is_ended(run) and not is_known(key[0], run, ended)
             ]
             self._put(ended_files(cluster, new, ended))
             self._put(platform_files(cluster, kinds))

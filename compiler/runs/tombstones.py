@@ -18,18 +18,19 @@ from compiler.yamlout import dump, dump_all
 
 Object = dict[str, Any]
 LABEL = "runwright/tombstone"
+TEAM = "runwright/team"
 POLICY = "runwright-tombstones"
 
 
-def tombstone(run: Entry, namespace: str) -> Object:
-    """The ConfigMap that stands for an ended run."""
+def tombstone(run: Entry, team: str, namespace: str) -> Object:
+    """The ConfigMap that stands for an ended run of a team."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
             "name": f"ended-{run.name}",
             "namespace": namespace,
-            "labels": {LABEL: "true", "app.kubernetes.io/managed-by": "runwright"},
+            "labels": {LABEL: "true", TEAM: team, "app.kubernetes.io/managed-by": "runwright"},
             "annotations": {
                 "kustomize.toolkit.fluxcd.io/prune": "disabled",
                 "kustomize.toolkit.fluxcd.io/ssa": "IfNotPresent",
@@ -57,21 +58,31 @@ def is_tombstone(path: str) -> bool:
 
 
 def ended_files(
-    cluster: str, runs: Iterable[tuple[str, Entry]], kept: Mapping[str, str] | None = None
+    cluster: str, runs: Iterable[tuple[str, str, Entry]], kept: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """`overlays/<cluster>/ended/`: a tombstone for each ended run, as (namespace, run).
+    """`overlays/<cluster>/ended/`: a tombstone for each ended run.
 
-    `kept` are the tombstones that are there already, by path: they never change.
+       `runs` are (team, namespace, run).
+    `kept` are the tombstones that are there already, by path:
+       they never change.
     """
     folder = f"overlays/{cluster}/ended"
     header = f"# Runs of {cluster} that have ended. {NOTICE}\n"
     files: dict[str, str] = dict(kept or {})
-    for namespace, run in runs:
-        if is_ended(run):
-            files[f"{folder}/{namespace}.{run.name}.yaml"] = dump(tombstone(run, namespace))
+    for team, namespace, run in runs:
+        if is_ended(run) and not is_known(team, run, kept or {}):
+            stone = dump(tombstone(run, team, namespace))
+            files.setdefault(f"{folder}/{namespace}.{run.name}.yaml", stone)
     names = sorted(path.rpartition("/")[2] for path in files)
     files[f"{folder}/kustomization.yaml"] = header + dump({**API, "resources": names})
     return files
+
+
+def is_known(team: str, run: Entry, kept: Mapping[str, str]) -> bool:
+    """Whether a run has a tombstone already, in whichever namespace its team was then."""
+    label = dump({TEAM: team}).strip()
+    tail = f".{run.name}.yaml"
+    return any(path.endswith(tail) and label in text for path, text in kept.items())
 
 
 def namespace_of(data: bytes) -> str:

@@ -419,6 +419,21 @@ def test_tombstones_never_change_and_never_vanish(company: Company) -> None:
     assert {path: ended.get(path) for path in before} == before
 
 
+def test_two_teams_with_jobs_of_one_name_have_tombstones_of_their_own(company: Company) -> None:
+    company.write("policy/teams/vision.yaml", TEAM.replace("p-nlp", "p-vision"))
+    company.write("jobs/vision/a.yaml", job())
+    change(company)
+    company.publish()
+    for team in ("nlp", "vision"):
+        company.write(f"jobs/{team}/a.yaml", None)
+        company.merge()
+        company.publish()
+    ended = tree(company, under="overlays/west/ended/")
+    assert {"overlays/west/ended/p-nlp.a-r1.yaml", "overlays/west/ended/p-vision.a-r1.yaml"} < set(
+        ended
+    )
+
+
 # -- broken, doubled, renamed
 
 
