@@ -18,6 +18,7 @@ from compiler.policy.adopted import AdoptedRun
 from compiler.policy.cluster import Cluster
 from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
 from compiler.policy.team import Team
+from compiler.runs.ledgerfile import LedgerFields
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # Name of the schema -> the model, its title, and the files that it is for.
@@ -31,6 +32,10 @@ MODELS: dict[str, tuple[type[BaseModel], str, str]] = {
     "adopted": (AdoptedRun, "Adopted run", "policy/adopted/<team>/*.yaml"),
     "lock": (Lock, "Image lock", "images/lock.yaml"),
     "image": (Image, "Image", "images/<name>/image.yaml"),
+}
+# What publish writes, and no person.
+WRITTEN: dict[str, tuple[type[BaseModel], str, str]] = {
+    "ledger": (LedgerFields, "Ledger", "overlays/ledger/<team>/<job>.yaml"),
 }
 EXAMPLES: dict[str, Any] = {
     "job": {
@@ -55,7 +60,8 @@ EXAMPLES: dict[str, Any] = {
 
 def schemas() -> dict[str, dict[str, Any]]:
     """All schemas by name, in the order of the names; those of machine output among them."""
-    made = {name: _of_model(name) for name in MODELS}
+    made = {name: _of_model(name) for name in (*MODELS, *WRITTEN)}
+    made["archive"] = _archive()
     made["check"] = _check()
     made["plan"] = _plan()
     return dict(sorted(made.items()))
@@ -76,7 +82,7 @@ def _head(name: str, title: str, description: str) -> dict[str, Any]:
 
 
 def _of_model(name: str) -> dict[str, Any]:
-    model, title, files = MODELS[name]
+    model, title, files = (MODELS | WRITTEN)[name]
     raw = _tidied(model.model_json_schema(by_alias=True))
     about = f"{raw.pop('description')} Files: {files}."
     for key in ("title", "description"):
@@ -224,6 +230,31 @@ def _plan() -> dict[str, Any]:
         notes=words,
     )
     return _head("plan", "Plan", whole.pop("description")) | whole
+
+
+def _archive() -> dict[str, Any]:
+    """What `archive` prints."""
+    word, perhaps = {"type": "string"}, {"type": ["string", "null"]}
+    run = _object(
+        "One training object of the cluster.",
+        name=word,
+        namespace=word,
+        uid=word,
+        outcome={"enum": ["running", "succeeded", "failed"]},
+        seconds={"type": ["integer", "null"], "minimum": 0, "description": "Since it began."},
+        accelerator_hours={**perhaps, "pattern": r"^[0-9]+(\.[0-9]+)?$"},
+        exit={"type": ["integer", "null"], "description": "Of the process that failed first."},
+        reason=perhaps,
+    )
+    whole = _object(
+        "What `archive` prints, and `publish --observed` reads.",
+        version={"const": 1, "description": "The version of this format."},
+        at={**word, "description": "When it was seen, RFC 3339."},
+        cluster=word,
+        complete={"type": "boolean", "description": "Whether absent means gone."},
+        runs={"type": "array", "items": run},
+    )
+    return _head("archive", "Archive", whole.pop("description")) | whole
 
 
 def _object(description: str, **properties: Any) -> dict[str, Any]:

@@ -181,7 +181,7 @@ def test_reference_names_every_field_of_every_model() -> None:
 
     text = docgen.reference()
     for name, schema in schemas().items():
-        if name in ("check", "plan"):
+        if name in ("archive", "check", "ledger", "plan"):
             continue
         for block in (schema, *schema.get("$defs", {}).values()):
             for key in block.get("properties", {}):
