@@ -518,9 +518,9 @@ def test_a_successor_waits_for_the_last_checkpoint(pod: Pods) -> None:
 def test_a_successor_waits_for_every_node_of_the_run_before(pod: Pods) -> None:
     pod.put("OWNER/7.0", "released\n")
     pod.put("OWNER/7.1", "held 300\n")
-    second = pod.start(sh("log began"), 8)
+    second = pod.start(sh("log began"), 8, grace=3000)
     second.says("waiting for 7.1, at most 301 s")
-    assert pod.entry("8.sft-r8-x") == "held 30\n"
+    assert pod.entry("8.sft-r8-x") == "held 3000\n"
     pod.put("OWNER/7.1", "stopped\n")
     assert second.end()[0] == 0
     assert pod.lines == ["began"]
@@ -538,10 +538,11 @@ def test_a_training_that_ends_while_its_successor_waits_is_complete(pod: Pods) -
 
 
 def test_who_never_lets_go_is_taken_over(pod: Pods) -> None:
-    pod.put("OWNER/6.0", "held 1\n")
-    pod.put("OWNER/7.0", "held 2\n")
+    pod.put("OWNER/6.0", "held 2\n")
+    pod.put("OWNER/7.0", "held 1\n")
     code, errors = pod.run(sh("log began"), 8, margin=0)
     assert code == 0
+    assert "waiting for 6.0 7.0, at most 2 s" in errors
     assert "did not let go: 6.0 7.0; taking over" in errors
     assert pod.lines == ["began"]
     assert [pod.entry("6.0"), pod.entry("7.0")] == ["taken by 8\n"] * 2
