@@ -26,8 +26,8 @@ from compiler.runs.tombstones import (
     PLURALS,
     ended_files,
     is_ended,
-    is_known,
     is_tombstone,
+    known,
     namespace_of,
     platform_files,
 )
@@ -242,11 +242,12 @@ class Emission:
         for cluster in sorted(clusters):
             kept = self.published(f"overlays/{cluster}/ended") or {}
             ended = {path: data.decode() for path, data in kept.items() if is_tombstone(path)}
+            there = known(ended)
             new = [
                 (key[0], self._lived(key, run), run)
                 for key, ledger in sorted(self.outcome.ledgers.items())
                 for run in ledger.on(cluster)
-                if is_ended(run) and not is_known(key[0], run, ended)
+                if is_ended(run) and (key[0], run.name) not in there
             ]
             self._put(ended_files(cluster, new, ended))
             self._put(platform_files(cluster, kinds))

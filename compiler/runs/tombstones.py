@@ -7,18 +7,21 @@ the object (a binding whose `paramRef` names no namespace looks there).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-import yaml
-
+from compiler.nodes import plain
 from compiler.overlay import API, NOTICE
 from compiler.runs.entries import Entry
+from compiler.source import decode
+from compiler.tree import read
 from compiler.yamlout import dump, dump_all
 
 Object = dict[str, Any]
 LABEL = "runwright/tombstone"
 TEAM = "runwright/team"
+_TEAM = re.compile(rf'^ *{TEAM}: "?([a-z0-9-]+)"?$', re.MULTILINE)
 POLICY = "runwright-tombstones"
 
 
@@ -70,7 +73,7 @@ def ended_files(
     header = f"# Runs of {cluster} that have ended. {NOTICE}\n"
     files: dict[str, str] = dict(kept or {})
     for team, namespace, run in runs:
-        if is_ended(run) and not is_known(team, run, kept or {}):
+        if is_ended(run):
             stone = dump(tombstone(run, team, namespace))
             files.setdefault(f"{folder}/{namespace}.{run.name}.yaml", stone)
     names = sorted(path.rpartition("/")[2] for path in files)
@@ -78,34 +81,35 @@ def ended_files(
     return files
 
 
-def is_known(team: str, run: Entry, kept: Mapping[str, str]) -> bool:
-    """Whether a run has a tombstone already, in whichever namespace its team was then."""
-    label = dump({TEAM: team}).strip()
-    tail = f".{run.name}.yaml"
-    return any(path.endswith(tail) and label in text for path, text in kept.items())
+def known(kept: Mapping[str, str]) -> set[tuple[str, str]]:
+    """The runs, as (team, name), that have a tombstone, in whichever namespace they were."""
+    made: set[tuple[str, str]] = set()
+    for path, text in kept.items():
+        _, _, run = path.rpartition("/")[2].removesuffix(".yaml").partition(".")
+        team = _TEAM.search(text)
+        if team is not None:
+            made.add((team[1], run))
+    return made
 
 
 def namespace_of(data: bytes) -> str:
     """The namespace that a file of an overlay names: an object's, or a JSON patch's; else ''."""
-    try:
-        documents = list(yaml.safe_load_all(data))
-    except yaml.YAMLError:
-        return ""
-    for document in documents:
-        items = cast("list[Any]", document) if isinstance(document, list) else [document]
-        for item in items:
-            if not isinstance(item, dict):
-                continue
-            found: Any = None
-            entry = cast("Object", item)
-            if entry.get("path") == "/metadata/namespace":
-                found = entry.get("value")
-            elif entry.get("path") == "/metadata":
-                found = cast("Object", entry.get("value") or {}).get("namespace")
-            elif isinstance(entry.get("metadata"), dict):
-                found = entry["metadata"].get("namespace")
-            if isinstance(found, str):
-                return found
+    source, _ = decode("", data, len(data))
+    document = None if source is None else plain(read(source, mapping=False)[0])
+    items = cast("list[Any]", document) if isinstance(document, list) else [document]
+    for item in items:
+        if not isinstance(item, dict):
+            continue
+        found: Any = None
+        entry = cast("Object", item)
+        if entry.get("path") == "/metadata/namespace":
+            found = entry.get("value")
+        elif entry.get("path") == "/metadata":
+            found = cast("Object", entry.get("value") or {}).get("namespace")
+        elif isinstance(entry.get("metadata"), dict):
+            found = entry["metadata"].get("namespace")
+        if isinstance(found, str):
+            return found
     return ""
 
 
