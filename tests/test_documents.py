@@ -76,6 +76,8 @@ def copy(tmp_path: Path) -> Path:
     tests = ("conftest.py", "declarations.py", "test_registry.py")
     for part in ("pyproject.toml", *(f"tests/{test}" for test in tests)):
         shutil.copy(ROOT / part, root / part)
+    # As with whoever follows the documents; elsewhere `check` says that it looks at no history.
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
     return root
 
 

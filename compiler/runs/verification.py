@@ -7,6 +7,7 @@ is found here, before the next publish has to make sense of it.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 OVERLAYS = "overlays"
 LEDGER = "overlays/ledger"
+NO_GIT = "this is no git repository"
 # One commit can change every overlay there is; a reader needs to see that it did, not all of them.
 MOST = 20
 
@@ -61,6 +63,8 @@ def verified(repository: Repository) -> Verified:
 
 def _status(repository: Repository) -> tuple[str, list[str], str]:
     """The commit at hand, what of `overlays/` differs from it, and why it is unknown."""
+    if not _in_git(repository):
+        return "", [], NO_GIT
     words = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames")
     try:
         done = subprocess.run(
@@ -74,7 +78,7 @@ def _status(repository: Repository) -> tuple[str, list[str], str]:
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         why = said[0].removeprefix("fatal: ") if said else "git failed"
-        return "", [], "this is no git repository" if "not a git repository" in why else why
+        return "", [], NO_GIT if "not a git repository" in why else why
     head, dirty = "", list[str]()
     for row in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
         if row.startswith("# branch.oid "):
@@ -84,6 +88,17 @@ def _status(repository: Repository) -> tuple[str, list[str], str]:
         elif row.startswith("? "):
             dirty.append(row[2:])
     return head, dirty, ""
+
+
+def _in_git(repository: Repository) -> bool:
+    """Whether it is worth asking git: most of what it would say is known without it."""
+    root = os.path.realpath(repository.root)
+    while not os.path.lexists(os.path.join(root, ".git")):  # noqa: PTH118 (quicker)
+        above = os.path.dirname(root)  # noqa: PTH120
+        if above == root:
+            return False
+        root = above
+    return True
 
 
 def _found(git: Git, repository: Repository, head: str, dirty: list[str]) -> Iterator[Finding]:

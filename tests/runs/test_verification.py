@@ -236,6 +236,7 @@ def test_without_git_nothing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def missing(*words: object, **more: object) -> None:
         raise FileNotFoundError("git")
 
+    (tmp_path / ".git").mkdir()
     monkeypatch.setattr(verification.subprocess, "run", missing)
     assert verified(Repository(tmp_path)) == Verified(skipped="there is no git here")
 
