@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from compiler.diagnostics import Finding, Place
-from compiler.nodes import Mapping, Node, Scalar, Sequence, walk
+from compiler.nodes import Mapping, Node, Scalar, Sequence, move, walk
 from compiler.rules import finding
 from compiler.source import LIMIT, decode, quote
 from compiler.tree import read
@@ -291,7 +291,7 @@ class _Inspector:
             tree = None if source is None else read(source, mapping=False)[0]
             if tree is not None:
                 # What is wrong inside is shown at the text that holds it.
-                _move(tree, inline)
+                move(tree, inline)
                 self.steering(tree)
             self.made.patches.append((tree, inline))
 
@@ -393,12 +393,3 @@ class _Inspector:
                     "program for it",
                     "take it out",
                 )
-
-
-def _move(tree: Node, to: Scalar) -> None:
-    """Put a tree that was read from a text at the place of that text."""
-    for _, node in walk(tree):
-        keys = cast("list[Scalar]", list(node)) if isinstance(node, Mapping) else []
-        for each in (node, *keys):
-            each.line, each.column = to.line, to.column
-            each.end_line, each.end_column = to.end_line, to.end_column

@@ -122,3 +122,12 @@ def walk(
     elif isinstance(node, Sequence):
         for index, item in enumerate(node):
             yield from walk(item, (*route, index))
+
+
+def move(tree: Node, to: Scalar) -> None:
+    """Put a tree that was read from a text at the place of that text."""
+    for _, node in walk(tree):
+        keys: list[Any] = list(node) if isinstance(node, Mapping) else []
+        for each in (node, *keys):
+            each.line, each.column = to.line, to.column
+            each.end_line, each.end_column = to.end_line, to.end_column

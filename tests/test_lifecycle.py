@@ -7,6 +7,7 @@ command takes a minute. Names of commits are shown as `<hash>`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -17,10 +18,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 from test_documents import ROOT, Block, blocks, commands, ours, put, shortened, told
 
 from compiler.cli import main
 from compiler.kustomize import find
+from compiler.schemas import schemas
 
 PAGE = ROOT / "docs" / "lifecycle.md"
 WHO = {"NAME": "kim", "EMAIL": "kim@example.com"}
@@ -131,12 +135,49 @@ def test_the_page_shows_what_happens(
                 new += f"$ {command}\n{shown}"
             changes.append((block, new))
     assert len(changes) > 10
+    made = schemas()
+    ledger = yaml.safe_load((clone.root / "overlays/ledger/nlp/tune.yaml").read_text("utf-8"))
+    Draft202012Validator(made["ledger"]).validate(ledger)
+    assert len(ledger["runs"]) == 7
+    seen = json.loads((clone.root / "seen.json").read_text("utf-8"))
+    Draft202012Validator(made["archive"]).validate(seen)
+    assert len(seen["runs"]) == 1
     if update_golden:
         for block, new in reversed(changes):
             text = text[: block.start] + new + text[block.end :]
         PAGE.write_text(text, "utf-8")
     else:
         assert wrong == []
+
+
+def test_the_readme_shows_what_the_page_shows() -> None:
+    """The README's revert is the page's, shortened."""
+    ((command, shown),) = (
+        part
+        for block in blocks((ROOT / "README.md").read_text("utf-8"))
+        if block.info == "text"
+        for part in commands(block.text)
+    )
+    page = [
+        part
+        for block in blocks(PAGE.read_text("utf-8"))
+        if block.info.startswith("console")
+        for part in commands(block.text)
+    ]
+    assert told(shown, dict(page)[command])
+
+
+def test_the_readme_counts_what_the_page_of_designs_counts() -> None:
+    """Its table has the last three columns of that page's, in the same order of rows."""
+
+    def numbers(path: str) -> list[list[str]]:
+        text = (ROOT / path).read_text("utf-8")
+        rows = [re.findall(r"(?<=\| )[\d,]+(?= \|)", line) for line in text.splitlines()]
+        return [row[-3:] for row in rows if len(row) >= 3]
+
+    readme, page = numbers("README.md"), numbers("docs/naive-designs.md")
+    assert len(readme) == 5
+    assert readme == [*page[:4], page[5]]
 
 
 def test_the_page_has_every_row_of_the_table() -> None:
