@@ -233,3 +233,25 @@ def test_two_teams_share_a_namespace_only_on_different_clusters() -> None:
 def test_the_example_repository_is_clean(tmp_path: Path) -> None:
     found = checked(repository(tmp_path, jobs=True))
     assert [f"{spot(item)} {item.rule}" for item in found] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [
+        ("policy/rules.yml", "call it policy/rules.yaml"),
+        ("policy/team/audio.yaml", "move it to policy/teams/audio.yaml"),
+        ("policy/cluster/north.yaml", "move it to policy/clusters/north.yaml"),
+        ("policy/teams/eu/audio.yaml", "move it to policy/teams/audio.yaml"),
+        ("policy/audio.yaml", "move it to one of: policy/clusters/, policy/teams/"),
+        ("policy/teams/nlp.yml", "keep one of the two"),
+    ],
+)
+def test_a_policy_file_that_nobody_reads_is_told(path: str, remedy: str) -> None:
+    (text,) = policy("policy/teams/nlp.yaml").values()
+    (item,) = of("unread-policy-file", findings(job(), {path: text}))
+    assert remedy in item.help
+    assert (item.place.path, item.place.line) == (path, 1)
+
+
+def test_what_is_no_yaml_under_policy_is_nobodys_business() -> None:
+    assert findings(job(), {"policy/README.md": "x", "policy/teams/OWNERS": "kim"}) == []
