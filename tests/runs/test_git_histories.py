@@ -1,6 +1,6 @@
 """Random histories over real git repositories, each published with the product's own publish.
 
-RUNWRIGHT_HISTORIES says how many (default 32); the seeds are 0, 1, 2 …, so a failure names its own.
+RUNWRIGHT_HISTORIES says how many (default 24); the seeds are 0, 1, 2 …, so a failure names its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from compiler.runs.git import Git, publish_commits
 from compiler.runs.observations import Observation, Observed
 from compiler.runs.publishing import Published, Request, publish
 
-HISTORIES = int(os.environ.get("RUNWRIGHT_HISTORIES", "32"))
+HISTORIES = int(os.environ.get("RUNWRIGHT_HISTORIES", "24"))
 STEPS = 7
 UNFINISHED = (
     *("REVERT_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD"),
