@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -286,12 +286,3 @@ def _grain(seconds: int) -> int:
     if seconds < 3600:
         return 60
     return 3600 if seconds < 2 * 86400 else 86400
-
-
-def total(lines: Iterable[Line]) -> Mapping[str, int]:
-    """Accelerators of some lines together, by name."""
-    made: dict[str, int] = {}
-    for line in lines:
-        for name, count in line.accelerators.items():
-            made[name] = made.get(name, 0) + count
-    return made
