@@ -2,11 +2,13 @@
 
 ## What it does
 Looks up every name in policy: a team's clusters, default cluster, quota, queues, claims and
-priorities; a queue's accelerators; the rules in `policy/rules.yaml` and in waivers.
+priorities; a queue's accelerators; the rules in `policy/rules.yaml` and in waivers; the team of a
+stop, and of the run that it stops.
 
 ## Why it is bad
 A list with a misspelt name silently allows less, or more, than it says: a quota for `H10` guards
-nothing, and the weight of a rule that does not exist changes nothing.
+nothing, the weight of a rule that does not exist changes nothing, and a stop of a team that there
+is not stops nothing.
 
 ## Example
 ```yaml
@@ -72,6 +74,19 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
     for waiver in policy.waivers.values():
         if lookup(waiver.value.rule) is None:
             yield _unknown("rule", waiver.value.rule, registered(), waiver.place("rule"))
+    # A team whose file is broken is there all the same.
+    teams = {*policy.teams, *(_stem(path) for path in policy.broken if "/teams/" in path)}
+    for stop in policy.stops.values():
+        if stop.value.team is not None and stop.value.team not in teams:
+            yield _unknown("team", stop.value.team, teams, stop.place("team"))
+        # A run is `team/job-rN`; only the ledger knows which there were.
+        team = None if stop.value.run is None else stop.value.run.partition("/")[0]
+        if team is not None and team not in teams:
+            yield _unknown("team", team, teams, stop.place("run"))
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".yaml")
 
 
 def _team(team: Document[Team], policy: Policy) -> Iterator[Finding]:
@@ -79,7 +94,7 @@ def _team(team: Document[Team], policy: Policy) -> Iterator[Finding]:
     # A cluster whose file is broken is there all the same.
     known = {
         *policy.clusters,
-        *(path.rpartition("/")[2].removesuffix(".yaml") for path in policy.broken),
+        *map(_stem, policy.broken),
     }
     for index, name in enumerate(value.clusters):
         if name not in known:

@@ -171,6 +171,18 @@ def waiver(rule: str) -> dict[str, str]:
     return {"policy/waivers/measured.yaml": text}
 
 
+@pytest.mark.parametrize(("key", "value"), [("team", "npl"), ("run", "npl/llm-r2")])
+def test_a_stop_of_a_team_that_does_not_exist(key: str, value: str) -> None:
+    """Whoever stops runs in a hurry must learn that nothing will stop."""
+    path = "policy/stops/now.yaml"
+    item = only("unknown-name-in-policy", findings(job(), {path: f"{key}: {value}\nreason: x\n"}))
+    assert spot(item) == f"{path}:1:{len(key) + 3}"
+    assert item.message == "there is no team called `npl`"
+    assert item.help == "write `nlp`"
+    right = value.replace("npl", "nlp")
+    assert findings(job(), {path: f"{key}: {right}\nreason: x\n"}) == []
+
+
 def test_a_waiver_of_a_rule_that_does_not_exist() -> None:
     item = only("unknown-name-in-policy", findings(job(), waiver("part-of-node")))
     assert spot(item) == "policy/waivers/measured.yaml:1:7"
