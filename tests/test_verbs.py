@@ -751,7 +751,8 @@ def faulty(console: Console) -> Console:
     console.write("jobs/a.yaml", JOB + "nope: 1\n")
     console.write("jobs/nlp/b.yaml", JOB + "nope: 1\n")
     console.write("jobs/vision/c.yaml", JOB.replace("nlp", "vision") + "nope: 1\n")
-    console.change("policy/teams/speech.yaml", "namespace:", "namespac:")
+    waiver = console.text("policy/waivers/ablations.yaml")
+    console.write("policy/waivers/more.yaml", waiver + "nope: 1\n")
     return console
 
 
@@ -762,8 +763,8 @@ def faulty(console: Console) -> Console:
         (["jobs/nlp"], ["jobs/nlp/b.yaml"]),
         (["jobs/nlp/"], ["jobs/nlp/b.yaml"]),
         (["jobs"], ["jobs/a.yaml", "jobs/nlp/b.yaml", "jobs/vision/c.yaml"]),
-        (["policy"], ["policy/teams/speech.yaml"]),
-        (["jobs/a.yaml", "policy/teams"], ["jobs/a.yaml", "policy/teams/speech.yaml"]),
+        (["policy"], ["policy/waivers/more.yaml"]),
+        (["jobs/a.yaml", "policy/teams"], ["jobs/a.yaml"]),
         (["jobs/llm-sft.yaml"], []),
         (["base"], []),
     ],
@@ -777,7 +778,7 @@ def test_check_reports_only_on_what_is_named(
 
 
 def test_check_of_everything_reports_on_everything(faulty: Console) -> None:
-    every = ["jobs/a.yaml", "jobs/nlp/b.yaml", "jobs/vision/c.yaml", "policy/teams/speech.yaml"]
+    every = ["jobs/a.yaml", "jobs/nlp/b.yaml", "jobs/vision/c.yaml", "policy/waivers/more.yaml"]
     assert paths(faulty) == every
     assert paths(faulty, ".") == every
 
