@@ -568,6 +568,16 @@ def test_a_killed_guard_is_taken_over(pod: Pods) -> None:
     assert pod.lines == ["began", "after"]
 
 
+def test_a_killed_guard_leaves_nothing_behind_its_command(pod: Pods) -> None:
+    first = pod.start(sh('log began; while ! [ -e "$LOG.end" ]; do sleep 0.1; done'), 7)
+    pod.logged("began")
+    first.signal(signal.SIGKILL)
+    assert first.end()[0] == -9
+    Path(f"{pod.log}.end").touch()
+    first.leaves_nothing()
+    assert not pod.complete.exists()
+
+
 def test_the_same_run_starts_again_at_once(pod: Pods) -> None:
     pod.put("OWNER/7.sft-r7-x", "held 4000\n")
     pod.put("OWNER/7.sft-r7-y", "held 4000\n")

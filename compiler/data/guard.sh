@@ -69,7 +69,7 @@ _look() {
 } 2>/dev/null
 # Beside the command: stop it once a higher number wants the folder.
 _watch() {
-  while sleep "$_poll" >/dev/null 2>&1; do
+  while { kill -0 "$_child" && sleep "$_poll" >/dev/null; } 2>/dev/null; do
     _look
     [ "$_higher" ] || continue
     _say "run $_higher wants this folder: telling the command to stop, for at most $_grace s"
