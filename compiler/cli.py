@@ -91,6 +91,7 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status and never raises."""
+    _open_streams()
     speak_utf8(sys.stdout)
     speak_utf8(sys.stderr)
     words = list(sys.argv[1:] if argv is None else argv)
@@ -102,7 +103,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not hasattr(options, key):
                 setattr(options, key, value)
         name = options.verb
-        status = found[name].run(options, _repository(found[name], options))
+        repository = _repository(found[name], options)
+        if repository is not None and getattr(found[name], "KNOWN_CLUSTER", True):
+            _known_cluster(repository, options.cluster)
+        status = found[name].run(options, repository)
         sys.stdout.flush()
         return status
     except SystemExit as ended:  # argparse, after --help and --version
@@ -121,6 +125,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except Exception:  # noqa: BLE001 - the one place that turns our bugs into a report
         return _bug(name)
+
+
+def _open_streams() -> None:
+    """Give a program that was started with a closed stdout or stderr one that leads nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
 
 
 def find_verbs() -> dict[str, Verb]:
@@ -203,6 +214,18 @@ def _repository(verb: Verb, options: argparse.Namespace) -> Repository | None:
 
     named: Path | None = options.repo
     return Repository.find(named or Path.cwd(), explicit=named is not None)
+
+
+def _known_cluster(repository: Repository, name: str | None) -> None:
+    """Refuse a cluster that policy does not have: nothing would be found, and look clean."""
+    if name is None:
+        return
+    files = (repository.root / "policy" / "clusters").glob("*.y*ml")
+    known = sorted(path.stem for path in files)
+    if name not in known:
+        near = get_close_matches(name, known, 1, 0.5)
+        remedy = f"write `{near[0]}`" if near else "write one of: " + ", ".join(known)
+        raise CompilerError(f"there is no cluster `{visible(name)}`", remedy if known else "")
 
 
 def _say(text: str) -> None:

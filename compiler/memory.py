@@ -68,13 +68,28 @@ class Checked:
     skipped: str = ""
 
     def within(self, repository: Repository, paths: Iterable[Path] | None) -> Checked:
-        """The part of the outcome that is about some files and folders; None stands for all."""
+        """The part of the outcome that is about some files and folders; None stands for all.
+
+        What is wrong elsewhere counts too where it names one of them, or where one of them stands
+        on it: a job is not clean whose base or cluster cannot be read.
+        """
         if paths is None:
             return self
         wanted = {repository.relative(path.resolve()) for path in paths}
-        findings = [f for f in self.findings if _within(f.place.path, wanted)]
         jobs = [job for job in self.jobs if _within(job.path, wanted)]
+        # A job without a run could not be judged to its end: what it stands on may be why.
+        under = {f"policy/teams/{job.team}.yaml" for job in jobs if not job.runs}
+        findings = [f for f in self.findings if _concerns(f, wanted, under)]
         return Checked(findings, jobs, len(jobs) + self.files - len(self.jobs), self.skipped)
+
+
+def _concerns(item: Finding, wanted: set[str], under: set[str]) -> bool:
+    places = [item.place, *(related.place for related in item.related)]
+    if any(_within(place.path, wanted) for place in places):
+        return True
+    path = item.place.path
+    shared = path in under or (bool(under) and path.startswith(("policy/clusters/", "base/")))
+    return shared and item.severity is Severity.ERROR
 
 
 def _within(path: str, wanted: set[str]) -> bool:
@@ -108,7 +123,7 @@ class Memory:
                 self.together = [restored(item) for item in stored["together"]]
                 self.policy_files = int(stored["policy_files"])
                 self.rows = dict(stored["jobs"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             self.policy = self.together = None
             self.rows = {}
 

@@ -97,7 +97,7 @@ def whole_number(smallest: int, largest: int) -> Callable[[object], int]:
             raise fault(
                 "number-out-of-range",
                 f"{shown(value)} is out of range: {smallest} to {largest} is possible",
-                f"write {wanted} of at most {largest}",
+                f"write a whole number from {smallest} to {largest}",
             )
         return number
 
@@ -200,6 +200,10 @@ def cpu(value: object) -> Quantity:
     return amount
 
 
+# Less than this is a forgotten unit, not a wish.
+SMALLEST_SIZE = 2**20
+
+
 def size(value: object) -> Quantity:
     """A size in bytes; a unit that Kubernetes does not know is refused."""
     if isinstance(value, Quantity):
@@ -230,7 +234,7 @@ def size(value: object) -> Quantity:
             else "not a size in bytes"
         )
         if quantity.parse(re.sub(r"\s", "", word)) is not None:
-            why = "no space can stand before the unit"
+            why = "no space can stand in a size"
         raise fault("bad-quantity", f"{shown(value)}: {why}", options)
     if amount.value <= 0 or amount.value > quantity.LARGEST:
         raise fault(
@@ -243,6 +247,13 @@ def size(value: object) -> Quantity:
             "memory-in-milli",
             f"`m` is a thousandth: {shown(value)} is {float(amount.value):g} bytes",
             f"write {amount.value}",
+        )
+    if amount.value < SMALLEST_SIZE:
+        number = word if word.isdigit() else "64"
+        raise fault(
+            "bad-quantity",
+            f"{shown(value)} is {amount.value} bytes: no program runs in so little",
+            f"write the unit, such as {number}Gi or {number}Mi",
         )
     return amount
 

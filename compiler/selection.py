@@ -95,3 +95,18 @@ def existing(repository: Repository, word: str) -> Path:
                 raise CompilerError(f"{word} is outside the repository")
             return path
     raise CompilerError(f"there is no file or folder {word}")
+
+
+def readable(repository: Repository, word: str, path: Path) -> None:
+    """Refuse a path that `check` reads nothing of: it would look clean."""
+    inside = path.resolve()
+    shared = [repository.root / name for name in ("policy", "base", "images")]
+    if any(inside.is_relative_to(folder.resolve()) for folder in shared):
+        return
+    if not any(file.resolve().is_relative_to(inside) for file in repository.job_files()[0]):
+        folders = any(folder.resolve().is_relative_to(inside) for folder in shared)
+        if not folders:
+            raise CompilerError(
+                f"{word} holds no declaration and no policy",
+                "declarations are jobs/<job>.yaml and jobs/<team>/<job>.yaml",
+            )

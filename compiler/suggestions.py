@@ -24,4 +24,6 @@ def choose(
         return f"write `{near}`"
     if not names:
         return none
+    if len(names) == 1:
+        return f"write `{names[0]}`"
     return "write one of: " + ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

@@ -8,7 +8,7 @@ import unicodedata
 from typing import TextIO
 
 
-def colored(choice: str, stream: TextIO) -> bool:
+def colored(choice: str, stream: TextIO | None) -> bool:
     """Whether to colour: as `--color` says, else only on a terminal that has not opted out.
 
     NO_COLOR counts as no-color.org has it: any value but the empty one.
@@ -17,7 +17,7 @@ def colored(choice: str, stream: TextIO) -> bool:
         return choice == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
-    return stream.isatty()
+    return stream is not None and stream.isatty()
 
 
 def speak_utf8(stream: TextIO) -> None:

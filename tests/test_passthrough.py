@@ -383,7 +383,7 @@ PROBLEMS = [
     (
         'spec: {volumes: [{name: a, emptyDir: {sizeLimit: "8Gi\\n"}}]}',
         ("spec", "volumes", 0, "emptyDir", "sizeLimit"),
-        '`"8Gi\n"`: `Gi\n` is not a unit that Kubernetes knows',
+        '`"8Gi\n"`: no space can stand in a size',
         "write 8Gi (binary) or 8G (decimal)",
     ),
     (

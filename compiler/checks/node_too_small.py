@@ -86,15 +86,20 @@ def _report(
     kind = f"a node with {name}" if name is not None else "a node without accelerators"
     message = f"a pod asks for {amount(resource, total)}"
     message += f" in {len(parts)} containers" if len(parts) > 1 else ""
-    message += f"; {kind} has {amount(resource, offered)}"
+    what = "of memory " if resource == "memory" else ""
+    message += f"; {kind} has {amount(resource, offered)} {what}".rstrip()
     reserved = found[0].reserved_cpu if resource == "cpu" else found[0].reserved_memory
     message += f" beside the {amount(resource, reserved.value)} reserved" if reserved else ""
-    message += " of memory" if resource == "memory" else ""
     rest = offered - (total - own)
     words = f"{rest // 1}" if resource == "cpu" else f"{rest // GIB}Gi"
     remedy = (
         f"write {words} or less" if rest >= (1 if resource == "cpu" else GIB) else "ask for less"
     )
+    if run.origins.place(route).path == site.cluster.path and member.devices is not None:
+        # The value is the catalogue's, for each accelerator: what to write is too.
+        each = rest / member.devices.count
+        words = f"{each // 1}" if resource == "cpu" else f"{each // GIB}Gi"
+        remedy = f"write {words} or less for each accelerator"
     place: Place = (
         site.cluster.place("accelerators", name, "node", resource)
         if name is not None

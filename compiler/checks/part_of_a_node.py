@@ -70,5 +70,5 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             f"{run.nodes} nodes with {devices.count} of their {entry.per_node} {devices.name} each:"
             " the network between them is slower than a node's own links",
             remedy,
-            ((site.cluster.place("accelerators", devices.name, "per_node"), "so many has a node"),),
+            ((site.cluster.place("accelerators", devices.name, "per_node"), "what a node has"),),
         )

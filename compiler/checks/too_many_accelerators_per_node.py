@@ -65,5 +65,5 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             f"{devices.count} {devices.name} on one node; a node of {site.cluster.name} has"
             f" {entry.per_node}",
             remedy,
-            ((site.cluster.place("accelerators", devices.name, "per_node"), "so many has a node"),),
+            ((site.cluster.place("accelerators", devices.name, "per_node"), "what a node has"),),
         )

@@ -87,8 +87,10 @@ class Supposition(Git):
             else:
                 self.run("read-tree", head, env=env)
             here = f":(top){self.prefix}" if self.prefix else ":/"
-            without = f":(top,exclude){self.prefix}{CACHE}"
-            self.run("add", "-A", "--", here, without, env=env)
+            self.run("add", "-A", "--", here, env=env)
+            # Not as an exclusion of `add`: git fails where that names an ignored path.
+            cache = f":(top){self.prefix}{CACHE}"
+            self.run("rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", cache, env=env)
             tree = self.run("write-tree", env=env).decode().strip()
         return head if tree == self.tree(head) else self.make_commit(tree, [head], "the work tree")
 

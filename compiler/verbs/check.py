@@ -24,10 +24,12 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     """Print what is wrong; 1 with errors, under `--strict` with warnings too, else 0."""
     from compiler.check import check_again
     from compiler.printing import print_checked
-    from compiler.selection import existing
+    from compiler.selection import existing, readable
     from compiler.terminal import visible
 
     paths = [existing(repository, word) for word in options.paths] or None
+    for word, path in zip(options.paths, paths or (), strict=True):
+        readable(repository, word, path)
     checked = check_again(repository, options.at, options.cluster, paths)
     if checked.skipped:
         said = f"the history of overlays/ is not checked: {checked.skipped}"

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 NAME = "runs"
 HELP = "show every run of a job: where, since when, how it ended"
+# The ledger also remembers clusters that policy no longer has.
+KNOWN_CLUSTER = False
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

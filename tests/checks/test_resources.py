@@ -33,7 +33,7 @@ REPORTED = {
         job("memory: 1890Gi"),
         "node-too-small",
         "7:9",
-        "a pod asks for 1890Gi; a node with H100 has 1876Gi beside the 24Gi reserved",
+        "a pod asks for 1890Gi; a node with H100 has 1876Gi of memory beside the 24Gi reserved",
         "write 1876Gi or less",
     ),
     "a sidecar on a full node": (
@@ -202,7 +202,7 @@ def test_the_line_of_policy_is_shown_beside_the_fault() -> None:
     item = only("too-many-accelerators-per-node", findings(job(accelerators="H100:16")))
     (related,) = item.related
     assert related.place.path == WEST
-    assert related.message == "so many has a node"
+    assert related.message == "what a node has"
 
 
 def test_a_catalogue_that_gives_more_than_a_node_has_is_at_fault_itself() -> None:
