@@ -83,7 +83,8 @@ class Supposition(Git):
             env = {"GIT_INDEX_FILE": str(index)}
             own = self.root / self.text("rev-parse", "--git-path", "index")
             if own.is_file():
-                shutil.copyfile(own, index)
+                # With its time: git looks again at files that are as new as the index itself.
+                shutil.copy2(own, index)
             else:
                 self.run("read-tree", head, env=env)
             here = f":(top){self.prefix}" if self.prefix else ":/"
