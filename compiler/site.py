@@ -47,8 +47,7 @@ class Site:
     @property
     def operational_env(self) -> tuple[str, ...]:
         """The patterns of environment variables that do not count as training."""
-        written = self.rules.value.operational_env if self.rules is not None else None
-        return OPERATIONAL_ENV if written is None else tuple(written)
+        return operational_env(self.rules)
 
     @property
     def kueue(self) -> bool:
@@ -83,3 +82,9 @@ def registry_of(image: RunImage, site: Site) -> tuple[str, str | None] | None:
         default=None,
     )
     return None if best is None else (best, registries[best].pull_secret)
+
+
+def operational_env(rules: Document[RulesPolicy] | None) -> tuple[str, ...]:
+    """The patterns of environment variables that do not count as training."""
+    written = rules.value.operational_env if rules is not None else None
+    return OPERATIONAL_ENV if written is None else tuple(written)

@@ -43,7 +43,6 @@ env: {ROOT: /ckpt, OUT: "$(ROOT)/logs"}
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from compiler.diagnostics import Severity
 from compiler.environment import (
@@ -60,6 +59,7 @@ from compiler.model import Run
 from compiler.programs import every_container
 from compiler.rules import Report, Rule
 from compiler.site import Site
+from compiler.suggestions import nearest
 from compiler.variables import references
 
 RULE = Rule(
@@ -143,8 +143,8 @@ def _in_words(name: str, known: set[str], kind: Shape) -> tuple[str, str]:
             f"`$({name})` stays these letters: Kubernetes does not know the image's own variables",
             f'write the value, or let a shell read ${name}: [bash, -c, "exec ..."]',
         )
-    near = get_close_matches(name, sorted(known), 1, 0.6)
-    remedy = f"write $({near[0]})" if near else f"set {name} in env, or take the reference out"
+    near = nearest(name, sorted(known))
+    remedy = f"write $({near})" if near else f"set {name} in env, or take the reference out"
     return (
         f"`$({name})` stays these letters: the container has no variable {name}",
         f"{remedy}; write $$({name}) for these letters themselves",

@@ -9,24 +9,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import cast
 
-from compiler.backends import backends
 from compiler.diagnostics import Finding, Severity
 from compiler.digests import operation, training
 from compiler.guard import guarded
 from compiler.model import Member, Run
 from compiler.nodes import Mapping as Tree
-from compiler.nodes import Scalar, plain
+from compiler.nodes import Scalar
 from compiler.project import Project
 from compiler.results import Ask, JobResult
 from compiler.rules import registered
 from compiler.runs.entries import Entry, Ledger
 from compiler.runs.fold import Declared, Key, StopNow, Target
 from compiler.runs.room import CPU, Limits
+from compiler.site import operational_env
 
-# Of a declaration, what neither digest counts and no run is made of.
-NEUTRAL = frozenset(
-    {"description", "owner", "contact", "expires", "waive", "state", "cluster", "was", "max_cost"}
-)
 Ranks = Callable[[str], int]
 
 
@@ -154,7 +150,7 @@ def _expired(node: Tree | None, today: date) -> bool:
 
 
 def _target(run: Run, project: Project, refused: str) -> Target:
-    patterns = _patterns(project)
+    patterns = operational_env(project.policy.rules)
     checkpoint = run.checkpoint
     resume = int(checkpoint.resume[1:]) if checkpoint and checkpoint.resume else None
     return Target(
@@ -170,14 +166,6 @@ def _target(run: Run, project: Project, refused: str) -> Target:
         declared_hours=hours(run),
         refused=refused,
     )
-
-
-def _patterns(project: Project) -> tuple[str, ...]:
-    from compiler.digests import OPERATIONAL_ENV
-
-    rules = project.policy.rules
-    written = rules.value.operational_env if rules is not None else None
-    return OPERATIONAL_ENV if written is None else tuple(written)
 
 
 def demand(run: Run) -> dict[str, int]:
@@ -298,7 +286,7 @@ def _today(
             )
             model = judged.models.get(run.cluster)
         if model is not None:
-            patterns = _patterns(project)
+            patterns = operational_env(project.policy.rules)
             model = _with_files(model, run.files)
             cache[at] = (training(model, patterns), operation(model, patterns))
     return cache[at]
@@ -323,13 +311,3 @@ def _unchanged(run: Entry, result: JobResult | None) -> Run | None:
     if result.source.text == run.declared:
         return result.models.get(run.cluster)
     return None
-
-
-def meaning(node: Tree) -> object:
-    """What of a declaration counts: everything but the neutral fields."""
-    return plain({key: value for key, value in node.items() if key not in NEUTRAL})
-
-
-def kinds() -> list[tuple[str, str]]:
-    """The API versions and kinds of every object that a back end emits."""
-    return sorted({(b.target.api_version, b.target.kind) for b in backends().values()})
