@@ -214,6 +214,13 @@ class TopologyLevel(Fields):
     label: QualifiedName = Field(description="The node label of the level.")
 
 
+class Cohort(Fields):
+    """Teams that lend their idle quota to one another before others get it."""
+
+    parent: Label | None = described("The cohort that it is part of; default: the whole cluster.")
+    description: Text | None = described("Who is in it.")
+
+
 class Cluster(Fields):
     """One cluster."""
 
@@ -229,6 +236,9 @@ class Cluster(Fields):
     )
     cpu_nodes: CpuNodes | None = described("The nodes without accelerators.")
     queues: dict[Subdomain, Queue] | None = described("The queues, by the name that jobs use.")
+    cohorts: dict[Label, Cohort] | None = described(
+        "Groups of teams, inside which idle quota is lent first, by the name that teams use."
+    )
     priorities: dict[Subdomain, Whole] | None = described("The priority classes and their values.")
     claims: dict[Subdomain, Claim] | None = described("The claims that jobs may mount.")
     registries: dict[Text, Registry] | None = described(

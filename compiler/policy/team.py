@@ -67,6 +67,9 @@ class Team(Fields):
     quota: dict[Label, dict[AcceleratorName, Quota]] | None = described(
         "By cluster and accelerator."
     )
+    cohort: dict[Label, Label] | None = described(
+        "By cluster: the cohort that the team is in; default: none but the whole cluster."
+    )
     caps: Caps | None = described("The most that one run may ask for.")
     budget: Count | None = described("Accelerator-hours in a month.")
     queues: list[Subdomain] | None = described(
