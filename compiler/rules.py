@@ -15,25 +15,27 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Literal
 
+from msgspec import Struct
+
 from compiler.diagnostics import Edit, Finding, Place, Related, Severity
 
 Stage = Literal["source", "run", "object", "repository"]
+Kind = Literal["form", "policy", "advice"]
 Route = tuple[str | int, ...]
 _LONG = 400
 _NAMED = re.compile(r"`([^`]*)`")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """What is fixed about a rule: code (family + 3 digits), weight, stage, and its sources.
 
     `sources` names the public reports (`owner/repo#n`) or source lines that the rule answers.
+    `policy` marks an error that only policy makes one: the run itself would work.
     """
 
     code: str
@@ -42,10 +44,21 @@ class Rule:
     sources: tuple[str, ...]
     since: str = "0.1"
     summary: str = ""
+    policy: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """Who may weigh it otherwise.
+
+        Of `form` nobody: what breaks it cannot run, or does harm. Of `policy` whoever keeps the
+        policy; of `advice`, which is no error by itself, for a while a job too.
+        """
+        if self.severity is not Severity.ERROR:
+            return "advice"
+        return "policy" if self.policy else "form"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What a check yields: the mistake at a route of the effective declaration.
 
     The route is a path of keys and indexes in the words of a declaration (`("mounts", "/data",
@@ -63,8 +76,7 @@ class Report:
     edits: tuple[Edit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(Struct, frozen=True):
     """A rule with its name, page and check function (None for the `source` stage)."""
 
     name: str

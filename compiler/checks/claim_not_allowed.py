@@ -50,6 +50,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     stage="run",
     sources=("k8s.io/kubernetes: pkg/apis/core/types.go PersistentVolumeClaimVolumeSource",),
+    policy=True,
 )
 
 

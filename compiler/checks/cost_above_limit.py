@@ -50,6 +50,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     stage="run",
     sources=("skypilot-org/skypilot#7837",),
+    policy=True,
 )
 
 

@@ -49,6 +49,7 @@ RULE = Rule(
         "kubeflow/trainer#3358",
         "kubernetes-sigs/kueue: pkg/controller/jobframework/validation.go",
     ),
+    policy=True,
 )
 
 

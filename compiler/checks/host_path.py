@@ -54,6 +54,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     stage="run",
     sources=("kubernetes.io: concepts/security/pod-security-standards",),
+    policy=True,
 )
 
 

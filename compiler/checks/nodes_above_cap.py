@@ -44,6 +44,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     stage="run",
     sources=("kubernetes-sigs/kueue: site/content/en/docs/concepts/cluster_queue.md",),
+    policy=True,
 )
 
 

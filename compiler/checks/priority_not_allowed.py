@@ -46,6 +46,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     stage="run",
     sources=("kubernetes/kubernetes#78383",),
+    policy=True,
 )
 
 

@@ -53,6 +53,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     stage="run",
     sources=("k8s.io/website: content/en/docs/concepts/security/secrets-good-practices.md",),
+    policy=True,
 )
 
 

@@ -47,6 +47,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     stage="run",
     sources=("kubeflow/chainer-operator#24", "kubeflow/pytorch-operator#339"),
+    policy=True,
 )
 
 

@@ -51,6 +51,7 @@ RULE = Rule(
         "docker-library/official-images#12277",
         "NetApp/trident#1177",
     ),
+    policy=True,
 )
 
 
