@@ -6,8 +6,9 @@ import hashlib
 import os
 from collections.abc import Mapping as MappingType
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from compiler.diagnostics import Place
 from compiler.model import File, Route
@@ -18,8 +19,7 @@ from compiler.suggestions import nearest
 LARGEST = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Why a file cannot be mounted; `route` leads from the `files` mapping to the entry."""
 
     rule: str

@@ -11,10 +11,11 @@ import json
 import os
 import re
 import tempfile
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct
 
 from compiler.backends import Backend
 from compiler.baseobject import Judgement, Object, Route
@@ -27,8 +28,7 @@ from compiler.rules import finding
 from compiler.yamlout import LOST_BY_KUSTOMIZE
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Struct, frozen=True):
     """What every run of a back end shares.
 
     `digest` is 12 hex digits over the names and bytes of `files`, which are all that kustomize
@@ -41,7 +41,7 @@ class Base:
     files: tuple[tuple[str, bytes], ...]
     object: Object
     fields: Mapping | None
-    _kustomization: Kustomization = field(repr=False, compare=False)
+    _kustomization: Kustomization
 
     def place(self, route: Route) -> Place:
         """The authored place of a route in the object, else the kustomization's first line."""

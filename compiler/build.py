@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from compiler.backends import Object
 from compiler.base import Base
@@ -25,8 +26,7 @@ from compiler.writer import write
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(slots=True)
-class Overlay:
+class Overlay(Struct):
     """One run in the tree. `proof` stands for its files, its base and its model together."""
 
     path: str
@@ -47,8 +47,7 @@ class Overlay:
         return f"{self.team}/{self.job}, run {self.number} on {self.cluster}"
 
 
-@dataclass(slots=True)
-class Built:
+class Built(Struct):
     """What a build did."""
 
     checked: Checked
@@ -153,7 +152,7 @@ def _overlay(made: RunResult) -> dict[str, Any]:
     }
 
 
-_LASTING = tuple(f.name for f in fields(Overlay) if f.name != "objects")
+_LASTING = tuple(name for name in Overlay.__struct_fields__ if name != "objects")
 
 
 def _lasting(overlay: Overlay) -> dict[str, Any]:

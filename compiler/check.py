@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from compiler.diagnostics import arrange
 from compiler.memory import Checked, Judged, Memory, RunSummary, context, judged_of, row_of
@@ -66,7 +67,12 @@ def _with_history(outcome: Checked, repository: Repository) -> Checked:
     from compiler.runs.verification import verified
 
     history = verified(repository)
-    findings = arrange([*outcome.findings, *history.findings]) if history.findings else None
+    findings = None
+    if history.findings:
+        from compiler.weights import everywhere
+
+        weighed = everywhere(history.findings, {}, repository.policy())
+        findings = arrange([*outcome.findings, *weighed])
     return replace(outcome, findings=findings or outcome.findings, skipped=history.skipped)
 
 
@@ -97,13 +103,15 @@ def _check(project: Project, memory: Memory, processes: int) -> Checked:
 
 def _together(jobs: Sequence[Judged], project: Project) -> list[Any]:
     from compiler.rules import of_stage
+    from compiler.weights import everywhere
 
-    return [
+    found: list[Any] = [
         item
         for rule in of_stage("repository")
         if rule.check is not None
         for item in rule.check(jobs, project)
     ]
+    return everywhere(found, {job.path: job.team for job in jobs}, project.policy)
 
 
 def _judge_all(
@@ -167,5 +175,12 @@ def summarised(result: JobResult) -> Judged:
         for made in result.runs
     ]
     return Judged(
-        result.path, result.digest, result.team, result.job, result.findings, runs, result.depends
+        result.path,
+        result.digest,
+        result.team,
+        result.job,
+        result.findings,
+        runs,
+        result.depends,
+        result.waivers,
     )

@@ -7,9 +7,11 @@ so that no rule holds for the one and not for the other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from compiler.model import Bounds, Companion, Image, Member, Route, Run, Variable, for_the_run
 from compiler.nodes import Mapping, Scalar, Sequence
@@ -19,16 +21,14 @@ T = TypeVar("T")
 MAIN = "pytorch"
 
 
-@dataclass(frozen=True, slots=True)
-class At(Generic[T]):
+class At(Struct, Generic[T], frozen=True):
     """A value, and the route in the declaration that it comes from."""
 
     value: T
     route: Route
 
 
-@dataclass(slots=True)
-class Container:
+class Container(Struct):
     """A container; `route` is where it is declared (that of the whole member for the main one)."""
 
     name: str
@@ -165,7 +165,9 @@ def _take(found: list[Container], route: Route, node: Mapping, init: bool) -> No
             amounts = resources.get(kind)
             for key, text in amounts.items() if isinstance(amounts, Mapping) else ():
                 amount = parse(str(text)) if isinstance(text, Scalar) else None
-                if amount is not None:
+                # Thousandths of a byte are a mistake of their own, and nothing to compare with.
+                bytewise = key != "cpu" and "/" not in key
+                if amount is not None and not (bytewise and amount.text.endswith("m")):
                     into[str(key)] = At(amount, (*route, "resources", kind, str(key)))
         for key, limit in made.limits.items():
             # The API server takes a limit for the request where there is none (core/v1 defaults).

@@ -7,8 +7,10 @@ place in an authored file, says why in `message` (with the value), and what to w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Severity(StrEnum):
@@ -24,8 +26,7 @@ class Severity(StrEnum):
         return ("error", "warning", "notice").index(self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A stretch of an authored file.
 
     `path` is relative to the repository, with `/`. Lines and columns count from 1, columns in
@@ -48,24 +49,21 @@ class Place:
         return (self.path, self.line or 0, self.column or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(Struct, frozen=True):
     """A second place that explains the finding, with its own short note."""
 
     place: Place
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Replace the text at `place` (a span within one file) by `text`."""
 
     place: Place
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One mistake, once.
 
     `rule` is the kebab-case name of the rule's file under `compiler/checks/`, which also holds
@@ -79,7 +77,7 @@ class Finding:
     place: Place
     help: str = ""
     related: tuple[Related, ...] = ()
-    edits: tuple[Edit, ...] = field(default=(), compare=False)
+    edits: tuple[Edit, ...] = ()
 
     @property
     def order(self) -> tuple[str, int, int, int, str, str]:

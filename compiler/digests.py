@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import fields, is_dataclass
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from compiler.model import Image, Member, Run
 from compiler.nodes import plain
@@ -107,8 +108,8 @@ def _digest(value: Any) -> str:
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
-    """The fields of a dataclass; empty for anything else."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    """The fields of a struct; empty for anything else."""
+    return kind.__struct_fields__ if issubclass(kind, Struct) else ()
 
 
 def _open(value: Any) -> Any:

@@ -7,8 +7,9 @@ themselves, so nothing has to be looked up again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
+
+from msgspec import Struct
 
 from compiler.declaration import Declaration, Member
 from compiler.diagnostics import Finding
@@ -22,8 +23,7 @@ from compiler.repository import Document, Policy
 from compiler.validation import validate
 
 
-@dataclass(frozen=True, slots=True)
-class Effective:
+class Effective(Struct, frozen=True):
     """The typed effective declaration, the first node's own fields, and all origins."""
 
     declaration: Declaration

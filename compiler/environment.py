@@ -9,8 +9,9 @@ adds in torch 2.13, distributed/elastic/agent/server/local_elastic_agent.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from compiler.backends.pytorchjob import port
 from compiler.model import Run
@@ -26,8 +27,7 @@ _OPERATED: tuple[Shape, ...] = ("one-node", "static", "elastic")
 _MASTERED: tuple[Shape, ...] = ("one-node", "static")
 
 
-@dataclass(frozen=True, slots=True)
-class Provided:
+class Provided(Struct, frozen=True):
     """A variable that is added for a run: where it exists, what it holds, and that in words.
 
     `meaning` is one text, or one for each shape. `value` gets the run and the index of the node (0

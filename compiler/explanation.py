@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from compiler.model import BUILT_IN, Route
 from compiler.nodes import Mapping, Node, Scalar, walk
 from compiler.results import RunResult
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One effective value: the field as a dotted route, the value, and where it was set."""
 
     route: Route

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import cast
+
+from msgspec import Struct, field
 
 from compiler.diagnostics import Finding, Place
 from compiler.nodes import Mapping, Node, Scalar, Sequence, move, walk
@@ -85,8 +86,7 @@ _STEERING = re.compile(
 )
 
 
-@dataclass(slots=True)
-class Kustomization:
+class Kustomization(Struct):
     """What a kustomization is made of: its files, and their trees in the order of reading.
 
     `only` is the resource file of a kustomization that does nothing but list that one file.

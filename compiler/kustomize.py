@@ -15,9 +15,10 @@ import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from compiler.diagnostics import Unavailable
 from compiler.manifests import Unreadable, parse
@@ -49,8 +50,7 @@ _VERSION = re.compile(r"(?<![\d.])v?(\d+)\.(\d+)\.(\d+)(?![\d.])")
 _KUBECTL_VERSION = re.compile(r"^Kustomize Version: (.*)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Kustomize:
+class Kustomize(Struct, frozen=True):
     """A kustomize that can be used: the words that start it, and its version."""
 
     command: tuple[str, ...]
@@ -130,8 +130,7 @@ def all_available(root: Path | None = None) -> list[Kustomize]:
     return sorted(by_version.values(), key=lambda kustomize: kustomize.version, reverse=True)
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     """One look for kustomize: the candidates in order, and why each refused one was refused."""
 
     root: Path | None

@@ -2,18 +2,22 @@
 
 A launcher is found behind wrappers (`env`, `numactl`, `uv run`), under its other names
 (`python -m torch.distributed.run`), and within a shell's script. A flag's value is None where it
-is only known once the command runs (`${RANK}`, `$(nproc)`).
+is only known once the command runs (`${RANK}`, `$(nproc)`); variables whose values are written down
+are put in.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from compiler import shell
+from compiler.expansion import Constants, expanded, of_environment, of_script
 from compiler.programs import Container, Word
 
 Launcher = Literal["torchrun", "accelerate", "deepspeed", "python", "other"]
@@ -73,8 +77,11 @@ _SWITCHES: dict[str, frozenset[str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+# No variables; never changed.
+_NOTHING: dict[str, str] = {}
+
+
+class Flag(Struct, frozen=True):
     """A flag of a launcher: its name with `_`, its text as it is written, and its value.
 
     `value` is None where only the running command knows it. `passed` tells that it stands behind
@@ -97,15 +104,22 @@ class Flag:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """One program that a container starts: the launcher, its flags, and where it stands."""
+class Launch(Struct, frozen=True):
+    """One program that a container starts: the launcher, its flags, and where it stands.
+
+    `target` is what it runs, a file or (`module`) a Python module; `rest` are the words behind it.
+    `constants` are the variables whose values are known there.
+    """
 
     launcher: Launcher
     program: str
     word: Word
     flags: tuple[Flag, ...]
     scripted: bool = False
+    target: Word | None = None
+    module: bool = False
+    rest: tuple[Word, ...] = ()
+    constants: Constants = _NOTHING
 
     def flag(self, *names: str) -> Flag | None:
         """The launcher's own flag of one of these names: the last, which wins."""
@@ -126,7 +140,7 @@ def launches(container: Container) -> tuple[Launch, ...]:
     known = _answers.get(id(container))
     if known is not None and known[0] is container:
         return known[1]
-    found = tuple(_started(container.words))
+    found = tuple(_started(container.words, of_environment(container)))
     if container.command is None and all(launch.launcher == "other" for launch in found):
         found = ()
     if len(_answers) > 32:
@@ -159,23 +173,25 @@ def starts_torchrun(words: tuple[str, ...]) -> bool:
     """Whether a command starts torchrun or accelerate, whose processes torch's agent ends."""
     return any(
         launch.launcher in ("torchrun", "accelerate")
-        for launch in _started([Word(word, ()) for word in words])
+        for launch in _started([Word(word, ()) for word in words], _NOTHING)
     )
 
 
-def _started(words: Sequence[Word]) -> Iterator[Launch]:
+def _started(words: Sequence[Word], constants: Constants) -> Iterator[Launch]:
     start = _program(words)
     if start is None:
         return
     index = shell.script_index([word.text for word in words[start:]])
     if index is None:
-        yield _launch(words[start:])
+        yield _launch(words[start:], constants)
         return
     text = words[start + index]
-    for command in shell.commands(text.text):
+    commands = shell.commands(text.text)
+    constants = of_script(commands, constants)
+    for command in commands:
         inner = [Word(word, text.route, text.place) for word in command]
-        for launch in _started(_bare(inner)):
-            yield Launch(launch.launcher, launch.program, launch.word, launch.flags, scripted=True)
+        for launch in _started(_bare(inner), constants):
+            yield replace(launch, scripted=True)
 
 
 def _bare(words: Sequence[Word]) -> Sequence[Word]:
@@ -199,7 +215,7 @@ def _program(words: Sequence[Word]) -> int | None:
     return 0
 
 
-def _launch(words: Sequence[Word]) -> Launch:
+def _launch(words: Sequence[Word], constants: Constants = _NOTHING) -> Launch:
     name = shell.program(words[0].text)
     launcher: Launcher = _PROGRAMS.get(name, "other")
     rest = words[1:]
@@ -207,34 +223,63 @@ def _launch(words: Sequence[Word]) -> Launch:
         if not rest or rest[0].text != "launch":
             return Launch("other", name, words[0], ())
         rest = rest[1:]
+    module: Word | None = None
     if _PYTHON.fullmatch(name):
-        launcher, rest = _python(rest)
-    return Launch(launcher, name, words[0], tuple(_flags(launcher, rest)))
+        launcher, module, rest = _python(rest)
+    flags: list[Flag] = []
+    target = _read(launcher, rest, constants, flags)
+    if module is not None:
+        return Launch(
+            launcher, name, words[0], tuple(flags), False, module, True, tuple(rest), constants
+        )
+    behind = () if target is None else tuple(rest[target + 1 :])
+    return Launch(
+        launcher,
+        name,
+        words[0],
+        tuple(flags),
+        target=None if target is None else rest[target],
+        module=any(flag.name in ("m", "module") and not flag.passed for flag in flags),
+        rest=behind,
+        constants=constants,
+    )
 
 
-def _python(words: Sequence[Word]) -> tuple[Launcher, Sequence[Word]]:
-    """The launcher that python runs as a module or a file, and the words for it."""
+def _python(words: Sequence[Word]) -> tuple[Launcher, Word | None, Sequence[Word]]:
+    """The launcher that python runs as a module or a file, and the words for it.
+
+    A module that is no launcher comes between them: it is what is run.
+    """
     index = 0
     while index < len(words) and words[index].text.startswith("-"):
         option = words[index].text
         if option.startswith("-m"):
             module, after = (option[2:], 1) if len(option) > 2 else ("", 2)
+            word = words[index]
             if not module and index + 1 < len(words):
-                module = words[index + 1].text
-            return _MODULES.get(module, "python"), words[index + after :]
+                module, word = words[index + 1].text, words[index + 1]
+            launcher = _MODULES.get(module, "python")
+            named = Word(module, word.route, word.place) if launcher == "python" else None
+            return launcher, named, words[index + after :]
         if option.startswith("-c"):
-            return "python", ()
+            return "python", None, ()
         index += 2 if option in _PYTHON_VALUES else 1
     if index < len(words):
         name = shell.program(words[index].text)
         if name in _PROGRAMS and not name.endswith(".py"):
-            return _launch(words[index:]).launcher, words[index + 1 :]
-    return "python", words[index:]
+            return _launch(words[index:]).launcher, None, words[index + 1 :]
+    return "python", None, words[index:]
 
 
-def _flags(launcher: Launcher, words: Sequence[Word]) -> Iterator[Flag]:
-    """The flags before the training script, then (`passed`) those of the script."""
+def _read(
+    launcher: Launcher, words: Sequence[Word], constants: Constants, flags: list[Flag]
+) -> int | None:
+    """The index of what the launcher runs; None where there is nothing.
+
+    The flags before it are added to `flags`, then (`passed`) those of the script.
+    """
     passed = launcher in ("python", "other")
+    target: int | None = None
     index = 0
     while index < len(words):
         word = words[index]
@@ -242,19 +287,32 @@ def _flags(launcher: Launcher, words: Sequence[Word]) -> Iterator[Flag]:
         if not word.text.startswith("-") or word.text in ("-", "--"):
             # A flag of the script never swallows the next word in a way that hides a flag.
             passed = True
+            if target is None and not word.text.startswith("-"):
+                target = index - 1
             continue
         spelt, equals, value = word.text.partition("=")
         name = _canonical("" if passed else launcher, spelt)
         if equals:
-            yield Flag(name, word.text, _known(value), word, passed)
+            flags.append(_flag(name, word.text, value, word, passed, constants))
             continue
         switch = name in _SWITCHES.get(launcher, frozenset())
         following = words[index] if index < len(words) else None
         if following is None or (switch and not passed) or (passed and following.text[:1] == "-"):
-            yield Flag(name, word.text, "", word, passed)
+            flags.append(Flag(name, word.text, "", word, passed))
             continue
-        yield Flag(name, f"{word.text} {following.text}", _known(following.text), word, passed)
+        text = f"{word.text} {following.text}"
+        flags.append(_flag(name, text, following.text, word, passed, constants))
         index += 1
+    return target
+
+
+def _flag(
+    name: str, text: str, written: str, word: Word, passed: bool, constants: Constants
+) -> Flag:
+    value = expanded(written, constants)
+    if value is not None and value != written:
+        text += f" ({value})"
+    return Flag(name, text, value, word, passed)
 
 
 def _canonical(launcher: str, spelt: str) -> str:
@@ -263,7 +321,3 @@ def _canonical(launcher: str, spelt: str) -> str:
         return name
     near = [known for known in _TORCHRUN if known.startswith(name)]
     return near[0] if len(near) == 1 else name
-
-
-def _known(value: str) -> str | None:
-    return None if "$" in value or "`" in value else value

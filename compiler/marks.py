@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from compiler.model import Member, Route, Run
 from compiler.nodes import Mapping
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A label or an annotation, and where the declaration has it."""
 
     kind: Literal["labels", "annotations"]

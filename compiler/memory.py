@@ -12,18 +12,18 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+
 from compiler.diagnostics import Edit, Finding, Place, Related, Severity, arrange
 from compiler.repository import Repository
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
+class RunSummary(Struct, frozen=True):
     """What sums and cross-job checks need of a run; small enough for a cache."""
 
     cluster: str
@@ -42,11 +42,11 @@ class RunSummary:
     writes: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class Judged:
+class Judged(Struct):
     """A declaration as a check remembers it.
 
-    `depends` are the files that it mounts, each with the state that it was in (`state_of`).
+    `depends` are the files that it mounts, each with the state that it was in (`state_of`), and
+    `waivers` the files under `policy/waivers/` that it needs.
     """
 
     path: str
@@ -56,10 +56,10 @@ class Judged:
     findings: list[Finding]
     runs: list[RunSummary]
     depends: dict[str, str] = field(default_factory=dict[str, str])
+    waivers: list[str] = field(default_factory=list[str])
 
 
-@dataclass(slots=True)
-class Checked:
+class Checked(Struct):
     """The outcome of a check; `skipped` says why the history was not looked at, if so."""
 
     findings: list[Finding]
@@ -255,14 +255,15 @@ def row_of(job: Judged) -> list[Any]:
         job.team,
         job.job,
         [stored(item) for item in job.findings],
-        [[getattr(run, name) for name in RunSummary.__slots__] for run in job.runs],
+        [[getattr(run, name) for name in RunSummary.__struct_fields__] for run in job.runs],
         job.depends,
+        job.waivers,
     ]
 
 
 def judged_of(path: str, row: Sequence[Any]) -> Judged:
     """The job of a row."""
-    digest, team, job, findings, runs, depends = row
+    digest, team, job, findings, runs, depends, waivers = row
     return Judged(
         path,
         digest,
@@ -271,6 +272,7 @@ def judged_of(path: str, row: Sequence[Any]) -> Judged:
         [restored(item) for item in findings],
         [_summary(*run) for run in runs],
         depends,
+        waivers,
     )
 
 

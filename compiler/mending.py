@@ -5,8 +5,9 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from compiler.declaration import Declaration
 from compiler.diagnostics import Finding, Severity
@@ -21,8 +22,7 @@ from compiler.validation import validate
 PASSES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Mended:
+class Mended(Struct, frozen=True):
     """The new content, the findings that it answers, and how many errors are left."""
 
     content: bytes
@@ -30,8 +30,7 @@ class Mended:
     left: int
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(Struct, frozen=True):
     """A content of the file: its text and tree, all findings about it, and those of its shape."""
 
     source: Source | None

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
-from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Literal, TypeVar
+
+from msgspec import Struct, field
 
 from compiler.diagnostics import Place
 from compiler.nodes import Mapping, Node, Scalar, descend
@@ -22,8 +23,7 @@ T = TypeVar("T")
 BUILT_IN = "(built-in)"
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     """The image of a container: what to write, and what it stands for."""
 
     reference: str
@@ -36,8 +36,7 @@ class Image:
     example: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """An environment variable: a text, or the key of a secret."""
 
     name: str
@@ -46,16 +45,14 @@ class Variable:
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """What is reserved, and what may be used at most."""
 
     request: Quantity
     limit: Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class Devices:
+class Devices(Struct, frozen=True):
     """The accelerators of one node: name in the catalogue, resource in the cluster, how many."""
 
     name: str
@@ -63,8 +60,7 @@ class Devices:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """A volume at a path of the container."""
 
     path: str
@@ -75,8 +71,7 @@ class Mount:
     sub_path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     """A file of the repository at a path of the container."""
 
     path: str
@@ -85,8 +80,7 @@ class File:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Companion:
+class Companion(Struct, frozen=True):
     """A container beside the training container, or before it."""
 
     name: str
@@ -100,8 +94,7 @@ class Companion:
     mounts: tuple[Mount, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Security:
+class Security(Struct, frozen=True):
     """Who the processes run as; None where the image or the cluster decides."""
 
     run_as_user: int | None = None
@@ -113,16 +106,14 @@ class Security:
     service_account_token: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """Nodes asked for by name: their labels, and the taints to tolerate."""
 
     labels: MappingType[str, str] = field(default_factory=dict)  # type: ignore[assignment]
     tolerations: tuple[MappingType[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """One kind of node of the run: the first node, or the others."""
 
     image: Image
@@ -159,8 +150,7 @@ class Member:
         return self.devices.count if self.devices else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Elastic:
+class Elastic(Struct, frozen=True):
     """How many nodes an elastic run may have, and how they find each other."""
 
     min: int
@@ -171,8 +161,7 @@ class Elastic:
     conf: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """Where the run saves itself; `every` in seconds, `resume` the run to start from."""
 
     claim: str | None
@@ -182,16 +171,14 @@ class Checkpoint:
     resume: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
+class Topology(Struct, frozen=True):
     """The topology level within which the nodes must (or should) be, as its node label."""
 
     label: str
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Which run this is.
 
     `lineage` is the number of the first run that it shares its checkpoint folder with (None: its
@@ -265,8 +252,7 @@ class Origins:
         return node is not None and node.path != BUILT_IN
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True, eq=False):
     """One effective run of a job on a cluster.
 
     `first` is the node of rank 0, `others` the rest; both are the same member where nothing
@@ -292,7 +278,16 @@ class Run:
     stopped: bool
     rerun: int
     max_cost: int | None
-    origins: Origins = field(compare=False)
+    origins: Origins
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same run, wherever its values were written."""
+        if not isinstance(other, Run):
+            return NotImplemented
+        names = (name for name in self.__struct_fields__ if name != "origins")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def members(self) -> tuple[Member, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import Annotated
 
+from msgspec import Struct
 from pydantic import PlainValidator
 
 from compiler.fields import schema_of
@@ -62,8 +62,7 @@ def proposed_name(name: str) -> str:
     return word.strip("-")
 
 
-@dataclass(frozen=True, slots=True)
-class AcceleratorCount:
+class AcceleratorCount(Struct, frozen=True):
     """Accelerators per node: the catalogue's name and how many."""
 
     name: str
@@ -130,8 +129,7 @@ _REFERENCE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ImageName:
+class ImageName(Struct, frozen=True):
     """An image as a declaration names it: a name of the lock, or a whole reference."""
 
     text: str

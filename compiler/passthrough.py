@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from compiler.merge import LIST_KEYS, key_of, merge
 from compiler.model import Member, Route, Run
@@ -27,8 +28,7 @@ Object = dict[str, Any]
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """One thing that the schema does not allow: where in the fragment, and what it wants there.
 
     `kind` is jsonschema's keyword; `name` is the field that is unknown or missing; `owner` is the

@@ -7,8 +7,10 @@ them, in one form, so that a rule about a command holds for every command.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from compiler.diagnostics import Place
 from compiler.model import Companion, Member, Run, Variable
@@ -20,8 +22,7 @@ from compiler.site import Site
 Kind = Literal["training", "sidecar", "init"]
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """One word of a command, and where it stands; `place` only where no route leads there."""
 
     text: str
@@ -34,8 +35,7 @@ class Word:
         return (((), "in this job"),) if self.place is not None else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A variable of a container: its text (None where a Secret or the like holds it), its route."""
 
     name: str
@@ -43,8 +43,7 @@ class Setting:
     route: Route
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(Struct, frozen=True):
     """What one container runs.
 
     `command` and `args` are Kubernetes' own two halves; `command` is None where the image's

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingType
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from compiler.backends import Object, backends
 from compiler.base import Base
@@ -32,7 +33,7 @@ from compiler.rules import Report, finding, of_stage
 from compiler.site import Site
 from compiler.source import MOST, decode
 from compiler.tree import read, settle
-from compiler.weights import weighed
+from compiler.weights import Weighing
 
 
 class Project:
@@ -128,11 +129,16 @@ class Project:
         ]
         if not clusters:
             self._shape(result, node)
+        weighing = Weighing(self.policy, team.name, result.job, node, self.today)
         for name in clusters:
             ask = asks[name] if asks is not None else Ask(self.number)
-            run = self._run(result, node, team, name, ask)
+            run = self._run(result, node, team, name, ask, weighing)
             if run is not None:
                 result.runs.append(run)
+        if "waive" in node and result.models:
+            whole = len(result.runs) == len(result.clusters)
+            result.findings += weighing.remarks(complete=whole)
+        result.waivers = weighing.files
         result.findings = settle(_deduplicated(result.findings))
         return result
 
@@ -168,7 +174,13 @@ class Project:
         return choice.multi_node if several else choice.single_node
 
     def _run(
-        self, result: JobResult, node: Mapping, team: Document[Team], cluster: str, ask: Ask
+        self,
+        result: JobResult,
+        node: Mapping,
+        team: Document[Team],
+        cluster: str,
+        ask: Ask,
+        weighing: Weighing,
     ) -> RunResult | None:
         chosen: list[str] = []
 
@@ -236,27 +248,21 @@ class Project:
                         f"add base/{name}/ with a kustomization.yaml and one {kind}",
                     )
                 )
-            result.findings += self._weighed(found, whole, result)
+            result.findings += weighing.weighed(found)
             return None
-        if any(f.severity is Severity.ERROR for f in found):
-            # The object of a run that cannot be right would only repeat its mistakes.
-            result.findings += self._weighed(found, whole, result)
-            return None
+        found = weighing.weighed(found)
         made = RunResult(run, site, whole, base, backend)
-        if of_stage("object"):
-            found += self._checked("object", run, site, made.objects)
-        result.findings += self._weighed(found, whole, result)
-        return made
+        # The object of a run that cannot be right would only repeat its mistakes.
+        if not any(f.severity is Severity.ERROR for f in found) and of_stage("object"):
+            found += weighing.weighed(list(self._checked("object", run, site, made.objects)))
+        result.findings += found
+        return None if any(f.severity is Severity.ERROR for f in found) else made
 
     def _images_unknown(self, whole: Effective) -> bool:
         """Whether the image lock, or the file about an image of the run, cannot be read."""
         images = [part.image for part in (whole.declaration, whole.first) if part is not None]
         files = {"images/lock.yaml", *(f"images/{image}/image.yaml" for image in images)}
         return not files.isdisjoint(self.policy.broken)
-
-    def _weighed(self, found: list[Finding], whole: Effective, result: JobResult) -> list[Finding]:
-        job = f"{result.team}/{result.job}"
-        return weighed(found, whole, job, self.policy, self.today)
 
     def _mounted(self, whole: Effective, run: Run | None) -> Iterator[tuple[str, str]]:
         """The files that the run mounts, or would, and the state that each is in."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct
 
 from compiler.backends import Object
 from compiler.diagnostics import CompilerError
@@ -27,8 +28,7 @@ MEMORY = 64 * 2**20
 Key = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """An overlay, and the objects that it is claimed to make.
 
     `folder` is its folder in the tree; `files` are all that kustomize reads, base included.

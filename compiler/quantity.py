@@ -8,9 +8,10 @@ number with one suffix of `m k M G T P E Ki Mi Gi Ti Pi Ei`, or a decimal expone
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+
+from msgspec import Struct
 
 SUFFIXES: dict[str, Fraction] = {
     "m": Fraction(1, 1000),
@@ -36,8 +37,7 @@ _NUMBER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, order=False)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """A Kubernetes quantity: the letters to write and the exact value (bytes, cores, devices)."""
 
     text: str

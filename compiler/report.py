@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+
+from msgspec import Struct
 
 from compiler.diagnostics import Finding, Place, Severity
 from compiler.source import Source
@@ -14,8 +15,7 @@ from compiler.source import Source
 Sources = Callable[[str], Source | None]
 
 
-@dataclass(frozen=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True, dict=True):
     """The findings in their printed order, and what they were found in.
 
     `source` gives the text of a file by its path, for snippets; None where it cannot be read.

@@ -6,10 +6,11 @@ import os
 import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from compiler.diagnostics import CompilerError, Finding, Place
 from compiler.nodes import Mapping, Scalar, descend
@@ -30,8 +31,7 @@ M = TypeVar("M", bound="BaseModel")
 SUFFIXES = (".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True)
-class Document(Generic[M]):
+class Document(Struct, Generic[M], frozen=True):
     """A policy or image file: its name, its tree with places, and its typed value."""
 
     name: str
@@ -50,8 +50,7 @@ class Document(Generic[M]):
         return first.place if isinstance(first, Scalar) else Place.start(self.path)
 
 
-@dataclass(slots=True)
-class Policy:
+class Policy(Struct):
     """All of `policy/` and the image files, as far as they could be read.
 
     `findings` is what is wrong in them; a file with findings is missing from its mapping, and its

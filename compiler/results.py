@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from compiler.backends import Backend, Object
 from compiler.base import Base
@@ -16,8 +17,7 @@ from compiler.site import Site
 from compiler.source import Source
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """Which run of a declaration is meant, where it is not simply the first.
 
     `image` and `base` are the digest and the snapshot that an earlier run of the lineage had, where
@@ -35,8 +35,7 @@ class Ask:
 FIRST = Ask()
 
 
-@dataclass(frozen=True)
-class RunResult:
+class RunResult(Struct, frozen=True, dict=True):
     """One run of a job on one cluster: the model, and the objects that it becomes."""
 
     run: Run
@@ -55,12 +54,12 @@ class RunResult:
         return (desired(self.base, training, self.backend.target), *others)
 
 
-@dataclass(slots=True)
-class JobResult:
+class JobResult(Struct):
     """What became of one declaration.
 
     `runs` are the runs that are right in every respect; `models` holds, by cluster, also those
-    that an error stands against, for what runs already is judged by what it is.
+    that an error stands against, for what runs already is judged by what it is. `waivers` are the
+    files under `policy/waivers/` without which there were more findings.
     """
 
     path: str
@@ -72,6 +71,7 @@ class JobResult:
     runs: list[RunResult] = field(default_factory=list)  # type: ignore[assignment]
     depends: dict[str, str] = field(default_factory=dict)  # type: ignore[assignment]
     models: dict[str, Run] = field(default_factory=dict[str, Run])
+    waivers: list[str] = field(default_factory=list[str])
     node: Mapping | None = None
     source: Source | None = None
 

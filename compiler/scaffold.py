@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from compiler.diagnostics import CompilerError
 from compiler.names import job_name_problem
 from compiler.policy.cluster import Cluster
 from compiler.policy.team import Team
 from compiler.repository import Document, Policy
-from compiler.suggestions import choose
+from compiler.suggestions import any_of, choose
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """What the author said on the command line; None where policy chooses."""
 
     name: str
@@ -61,7 +60,7 @@ def _team(wish: Wish, policy: Policy) -> Document[Team]:
         if len(policy.teams) == 1:
             return next(iter(policy.teams.values()))
         raise CompilerError(
-            "which team?", "add --team with one of: " + ", ".join(sorted(policy.teams))
+            "which team?", any_of(sorted(policy.teams), start="add --team with")
         )
     if f"policy/teams/{wish.team}.yaml" in policy.broken:
         raise CompilerError(f"policy/teams/{wish.team}.yaml cannot be read", "run `check`")

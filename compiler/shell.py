@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 _ENDS = frozenset("\n;&|()")
@@ -26,8 +27,7 @@ _SOURCED = re.compile(r"(?:^|[\s;&|({])(?:\.|source|eval)\s", re.MULTILINE)
 _POSITIONAL = re.compile(r"\$(?:[0-9@*#]|\{[#!]?[0-9@*])")
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """A variable that a script reads; `optional` where the script has a value without it."""
 
     name: str

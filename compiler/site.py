@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingType
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+
+from msgspec import Struct
 
 from compiler.digests import OPERATIONAL_ENV
 from compiler.images import Image, Lock
@@ -16,8 +17,7 @@ from compiler.policy.team import Team
 from compiler.repository import Document
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """Everything a check or a back end may ask about the surroundings of one run.
 
     `backend` is the name of the back end that the cluster's policy chooses for this run. Documents

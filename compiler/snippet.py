@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from compiler.diagnostics import Place
 from compiler.source import Source
@@ -15,8 +16,7 @@ TAB = 4
 _CUT = "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A span to be marked: with ^ where it is the mistake itself, with - and a note elsewhere."""
 
     place: Place
@@ -24,8 +24,7 @@ class Mark:
     primary: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(Struct, frozen=True):
     """A printed line: source text with its number, marks under it, or a gap between lines."""
 
     text: str

@@ -12,9 +12,10 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+
+from msgspec import Struct
 
 from compiler.diagnostics import Finding, Place
 from compiler.rules import finding
@@ -44,8 +45,7 @@ _INVISIBLE = re.compile(
 _BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True, dict=True):
     """A file's text without its byte order mark, and the SHA-256 of its bytes in hex.
 
     Line ends stay as they are in the file: LF, CR LF or a lone CR.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import yaml
+from msgspec.structs import replace
 from yaml.cyaml import CParser  # pyright: ignore
 from yaml.events import (
     AliasEvent,

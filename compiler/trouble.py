@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from compiler.diagnostics import Finding, Place
 from compiler.rules import finding
 from compiler.source import Source
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(Struct, frozen=True):
     """libyaml's complaint: where it stands, what it was reading (and since where)."""
 
     source: Source

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypeVar, get_args
 
+from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
 from compiler.diagnostics import Edit, Finding, Place

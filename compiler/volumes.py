@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from posixpath import normpath
 from typing import Any
+
+from msgspec import Struct
 
 from compiler.containers import MAIN, passed
 from compiler.model import Member, Mount, Route, Run, for_the_run
@@ -14,8 +15,7 @@ from compiler.policy.cluster import Claim
 from compiler.site import Site
 
 
-@dataclass(frozen=True, slots=True)
-class Mounted:
+class Mounted(Struct, frozen=True):
     """Something at a path of a container.
 
     `kind` is a mount's kind, `file`, or `other` for a volume of `pod:` that is none of these.

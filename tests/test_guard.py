@@ -9,12 +9,12 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from declarations import TODAY, job, repository
 from guarding import SHELLS, Pods, expanded, pods, sh, training, until
+from msgspec.structs import replace
 
 from compiler import guard
 from compiler.digests import training as training_digest
@@ -119,7 +119,7 @@ def test_only_a_claim_that_may_be_written_keeps_anything(project: Project) -> No
     assert run.checkpoint is not None
 
     def with_mounts(*mounts: Mount, claim: str | None = None) -> bool:
-        checkpoint = replace(run.checkpoint, claim=claim)  # type: ignore[type-var]
+        checkpoint = replace(run.checkpoint, claim=claim)
         return guard.guarded(replace(run, checkpoint=checkpoint), replace(run.first, mounts=mounts))
 
     assert with_mounts(claim="checkpoints")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
+
+from msgspec import Struct
 
 from compiler.model import Run
 from compiler.site import Site
@@ -19,8 +20,7 @@ from compiler.site import Site
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What a back end writes.
 
     `keeps` names the features of a run that it can carry (see `compiler.features`). `templates`
@@ -34,8 +34,7 @@ class Target:
     templates: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Backend:
+class Backend(Struct, frozen=True):
     """A back end: its target, and the function that makes a run's objects."""
 
     target: Target

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from compiler.cost import cost
 from compiler.project import Project
@@ -31,8 +33,7 @@ _WHY: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """What happens to one run, or to one job where no run is touched.
 
     `accelerators` are over all nodes, `hours` accelerator-hours and `cost` the price of one try
@@ -73,8 +74,7 @@ class Line:
         return bool(OBSERVED_ROWS & set(self.rows))
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """How many accelerators a team holds on a cluster before and after, and how many it may."""
 
     cluster: str
@@ -85,8 +85,7 @@ class Held:
     limit: int | None
 
 
-@dataclass(slots=True)
-class Account:
+class Account(Struct):
     """All lines, sums and warnings of one publish or plan.
 
     `observed` is the time of each cluster's last observation, None where there was none.

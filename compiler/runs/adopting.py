@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from compiler.diagnostics import CompilerError
 from compiler.model import Run
 from compiler.nodes import Mapping as Tree
 from compiler.policy.adopted import AdoptedRun
 from compiler.project import Project
+from compiler.quota.demand import demand
 from compiler.results import JobResult
 from compiler.runs.adoption import adopted, checkpoint_dir, object_of, text_of
-from compiler.runs.gathering import demand
 from compiler.runs.room import CPU
 from compiler.runs.standing import CONTAINER, Object, devices, part, parts, word
 from compiler.source import decode
-from compiler.suggestions import choose
+from compiler.suggestions import any_of, choose
 from compiler.tree import read
 from compiler.validation import validate
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """A file of `policy/adopted/`, the object's name, and what a person should know."""
 
     path: str
@@ -56,7 +56,7 @@ def record(
     if cluster is None and len(result.clusters) > 1:
         raise CompilerError(
             "on which cluster does it run?",
-            "add --cluster with one of: " + ", ".join(result.clusters),
+            any_of(result.clusters, start="add --cluster with"),
         )
     where = cluster or next(iter(result.clusters))
     if where not in result.clusters:

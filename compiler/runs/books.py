@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from compiler.diagnostics import CompilerError, Finding
 from compiler.runs.entries import Ledger
@@ -20,8 +20,7 @@ class LostHistory(CompilerError):
     status = 1
 
 
-@dataclass(slots=True)
-class Books:
+class Books(Struct):
     """All ledgers, and the publish commits that they come from, newest first."""
 
     ledgers: dict[Key, Ledger]

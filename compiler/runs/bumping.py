@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from compiler.diagnostics import CompilerError, Severity
 from compiler.leaf import Route, with_leaves
@@ -24,8 +26,7 @@ RESUME: Route = ("checkpoint", "from")
 FIRST = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Bump:
+class Bump(Struct, frozen=True):
     """The declaration's new text, what was written by cluster, and what a person should know."""
 
     text: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from compiler.runs.declared import Declared, Facts, Key, StopNow, Target
 from compiler.runs.engine import Decision, End, Ending, Wanted, decide
@@ -13,8 +15,7 @@ from compiler.runs.stopguard import Place
 from compiler.runs.stops import Stopped, image_stopped, stopped
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One job on one cluster, to be decided about."""
 
     key: Key
@@ -142,11 +143,25 @@ class Deciding:
             if target is None:
                 return True
             back = active.accelerators if release and active is not None else None
-            return self.room.fits(item.cluster, item.team, target.demand, back)
+            return self.room.fits(item.cluster, item.team, target.demand, back, target.least)
 
         wanted = _wanted(item, self.stopped[item.place].job)
         decision = decide(item.cluster, wanted, ledger, fits, ledger.next_number)
+        if self.facts.halted and (decision.starts or decision.action == "hold"):
+            return self._halted(decision, active)
         return self._without_stopped_image(ledger, decision)
+
+    def _halted(self, decision: Decision, active: Entry | None) -> Decision:
+        """Row a for a start: a stop that nobody can read is not one that is absent."""
+        stays = f"; r{active.number} stays as it is" if active is not None else ""
+        return Decision(
+            "a",
+            "blocked",
+            f"{self.facts.halted}{stays}",
+            "mend the stop",
+            active.number if active is not None else None,
+            notes=decision.notes,
+        )
 
     def _without_stopped_image(self, ledger: Ledger, decision: Decision) -> Decision:
         """Row l goes on with the lineage's image, unless that is stopped: then with today's."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from compiler.runs.room import Demand
 
@@ -12,9 +13,11 @@ Key = tuple[str, str]
 """A job: team and name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a declaration wants on one cluster; the digests are today's."""
+class Target(Struct, frozen=True):
+    """What a declaration wants on one cluster; the digests are today's.
+
+    `demand` is what its run holds at the most, `least` what an elastic one begins with.
+    """
 
     training: str
     operation: str
@@ -27,10 +30,10 @@ class Target:
     checkpoint_root: str | None = None
     declared_hours: str = ""
     refused: str = ""
+    least: Demand | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(Struct, frozen=True):
     """One job as it is declared now.
 
     `unusable` says why the file cannot be judged; then `targets` is empty and nothing is read as
@@ -69,8 +72,7 @@ class Declared:
         return next((other.refused for other in self.targets.values() if other.refused), "")
 
 
-@dataclass(frozen=True, slots=True)
-class StopNow:
+class StopNow(Struct, frozen=True):
     """A file of `policy/stops/`: a run, a team or an image, and why."""
 
     reason: str
@@ -79,13 +81,12 @@ class StopNow:
     image: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Everything about one publish that is not a job: time, commit, inputs.
 
     `now` is the time of the source commit and `clock` that of the publish itself, for what only
     the passing of time brings about. `bases` holds today's base snapshot by job and cluster;
-    `reset` the clusters that were rebuilt.
+    `reset` the clusters that were rebuilt. `halted` says why nothing may start, '' where it may.
     """
 
     now: datetime
@@ -96,6 +97,7 @@ class Facts:
     reset: frozenset[str] = frozenset()
     namespaces: Mapping[str, str] = field(default_factory=dict[str, str])
     clock: datetime | None = None
+    halted: str = ""
 
     @property
     def today(self) -> datetime:

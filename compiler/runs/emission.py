@@ -7,8 +7,10 @@ them, never rendered again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from compiler.backends import backends
 from compiler.base import Base, load
@@ -36,8 +38,7 @@ Published = Callable[[str], Mapping[str, bytes] | None]
 """The files of a run's folder as they were published, by path from the root; None if never."""
 
 
-@dataclass(slots=True)
-class Tree:
+class Tree(Struct):
     """Everything under `overlays/`, and the claims to prove about the new part of it."""
 
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])

@@ -7,8 +7,10 @@ and n look ahead at h to m and win over them. docs/lifecycle.md tells the same i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from compiler.runs.entries import Entry, Ledger, Outcome, Reason
 
@@ -16,8 +18,7 @@ Action = Literal["start", "resume", "stop", "hold", "withdraw", "none", "blocked
 Ending = Literal["removed", "stopped", "expired"]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What the declaration wants on one cluster now.
 
     `ends` says why nothing is wanted (row b); `unusable` why the file cannot be judged at all and
@@ -37,8 +38,7 @@ class Wanted:
     names: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     """A run that ends, and how."""
 
     number: int
@@ -46,8 +46,7 @@ class End:
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What happens to one job on one cluster, and why.
 
     `number` is the run that starts or is held, or that the decision is about. `start_from` is the
@@ -83,8 +82,7 @@ class Decision:
 Fits = Callable[[bool], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _Next:
+class _Next(Struct, frozen=True):
     """What rows h to m say about the training that is wanted."""
 
     row: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 State = Literal["held", "active", "ended"]
 Reason = Literal["removed", "stopped", "expired", "superseded", "withdrawn", "finished", "lost"]
@@ -15,8 +17,7 @@ STATES: tuple[State, ...] = ("held", "active", "ended")
 OUTCOMES: tuple[Outcome, ...] = ("unknown", "incomplete", "failed", "succeeded")
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """When something happened to a run, and what brought it about.
 
     `at` is an RFC 3339 time; `source` the commit, `by` what acted (`publish`, `observation`,
@@ -28,8 +29,7 @@ class Moment:
     by: str = "publish"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One run of a job: a number is used once, ever.
 
     `declared` is the declaration as it was written, `came_from` the run whose checkpoints it goes
@@ -78,8 +78,7 @@ class Entry:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(Struct, frozen=True):
     """All runs of one job, in the order of their numbers.
 
     `also` are further names that `was` has joined to the job's first one, for ever.

@@ -6,8 +6,10 @@ A pure function. `plan` shows what it says, `publish` writes it; so both say the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from compiler.runs.deciding import Deciding, Item, agenda
 from compiler.runs.declared import Declared, Facts, Key, StopNow, Target
@@ -31,8 +33,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class JobDecision:
+class JobDecision(Struct, frozen=True):
     """A decision, with the job and the cluster that it is about.
 
     `book` is the name under which the job's ledger stands: another than `job` after a rename.
@@ -48,8 +49,7 @@ class JobDecision:
     book: str = ""
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """What a publish does: the decisions in their order, and every ledger afterwards.
 
     `guard` is what the stop guard says, where it speaks.

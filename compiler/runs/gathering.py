@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import cast
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from compiler.checks.vague_stop import clear
 from compiler.diagnostics import Finding, Severity
 from compiler.digests import operation, training
 from compiler.guard import guarded
@@ -16,18 +19,20 @@ from compiler.model import Member, Run
 from compiler.nodes import Mapping as Tree
 from compiler.nodes import Scalar
 from compiler.project import Project
+from compiler.quota.demand import demand, least
+from compiler.quota.limits import limits_of
+from compiler.quota.sums import rooms
 from compiler.results import Ask, JobResult
 from compiler.rules import registered
 from compiler.runs.entries import Entry, Ledger
 from compiler.runs.fold import Declared, Key, StopNow, Target
-from compiler.runs.room import CPU, Limits
+from compiler.runs.room import Limits
 from compiler.site import operational_env
 
 Ranks = Callable[[str], int]
 
 
-@dataclass(slots=True)
-class Gathered:
+class Gathered(Struct):
     """All declarations as the fold wants them, and everything that is wrong in the repository."""
 
     declared: list[Declared]
@@ -157,6 +162,7 @@ def _target(run: Run, project: Project, refused: str) -> Target:
         training=training(run, patterns),
         operation=operation(run, patterns),
         demand=demand(run),
+        least=least(run),
         guarded=guarded(run),
         resume_from=resume,
         nodes=run.nodes,
@@ -166,16 +172,6 @@ def _target(run: Run, project: Project, refused: str) -> Target:
         declared_hours=hours(run),
         refused=refused,
     )
-
-
-def demand(run: Run) -> dict[str, int]:
-    """What a run holds at the most: accelerators by name, or its nodes where it has none."""
-    held: dict[str, int] = {}
-    for member, nodes in ((run.first, 1), (run.others, run.nodes - 1)):
-        if member.devices is not None and nodes:
-            name = member.devices.name
-            held[name] = held.get(name, 0) + member.devices.count * nodes
-    return held or {CPU: run.nodes}
 
 
 def hours(run: Run) -> str:
@@ -210,29 +206,7 @@ def _broken_teams(
 
 def limits(project: Project) -> dict[str, Limits]:
     """The room on each cluster, as policy has it."""
-    made: dict[str, Limits] = {}
-    for name, document in project.policy.clusters.items():
-        cluster = document.value
-        capacity = {
-            accelerator: entry.per_node * entry.nodes
-            for accelerator, entry in (cluster.accelerators or {}).items()
-        }
-        if cluster.cpu_nodes is not None:
-            capacity[CPU] = cluster.cpu_nodes.nodes
-        quota: dict[str, dict[str, int]] = {}
-        runs: dict[str, int] = {}
-        for team, policy in project.policy.teams.items():
-            own = (policy.value.quota or {}).get(name)
-            if own is not None:
-                quota[team] = {
-                    accelerator: amount.guaranteed + (amount.borrowing or 0)
-                    for accelerator, amount in own.items()
-                }
-            if policy.value.caps is not None and policy.value.caps.runs is not None:
-                runs[team] = policy.value.caps.runs
-        waits = (cluster.admission or "kueue") == "kueue"
-        made[name] = Limits(capacity, quota, runs, waits)
-    return made
+    return rooms(limits_of(project.policy))
 
 
 def stops(project: Project) -> list[StopNow]:
@@ -240,8 +214,22 @@ def stops(project: Project) -> list[StopNow]:
     return [
         StopNow(stop.value.reason, stop.value.run, stop.value.team, stop.value.image)
         for stop in project.policy.stops.values()
-        if stop.value.until is None or stop.value.until >= project.today
+        if clear(stop.value) and (stop.value.until is None or stop.value.until >= project.today)
     ]
+
+
+def unread_stop(project: Project) -> str:
+    """The first stop that does not tell what it stops, in words; '' where all do.
+
+    It may be about anything: nothing starts, and nothing that it stopped goes on, for want of it.
+    """
+    for path in sorted(project.policy.broken):
+        if path.startswith("policy/stops/"):
+            return f"{path} cannot be read, and may stop it"
+    for stop in project.policy.stops.values():
+        if not clear(stop.value):
+            return f"{stop.path} does not say what it stops, and may stop it"
+    return ""
 
 
 def today_digests(

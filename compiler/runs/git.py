@@ -7,9 +7,10 @@ import subprocess
 import tempfile
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from compiler.diagnostics import CompilerError
 
@@ -328,8 +329,7 @@ class Git:
         self.attempt(*words, lease, remote, f"{commit}:{ref}")
 
 
-@dataclass(slots=True)
-class Remote:
+class Remote(Struct):
     """The branches of a remote, and the publish commits that were noted for them."""
 
     name: str
@@ -342,8 +342,7 @@ def _inherited() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _INHERITED}
 
 
-@dataclass(frozen=True, slots=True)
-class PublishCommit:
+class PublishCommit(Struct, frozen=True):
     """A commit of `publish`: its source, and the ledgers that it wrote."""
 
     commit: str

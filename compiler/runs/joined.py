@@ -7,14 +7,15 @@ reverted rename finds all runs again, whichever of its files is there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from compiler.runs.declared import Declared, Key
 from compiler.runs.entries import Ledger
 
 
-@dataclass(slots=True)
-class Joined:
+class Joined(Struct):
     """All ledgers, which of them is a job's, and the declarations with two-file jobs unusable."""
 
     books: dict[Key, Ledger]

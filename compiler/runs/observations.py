@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from compiler.runs.entries import OUTCOMES, Entry, Ledger, Moment
 
 Seen = Literal["running", "incomplete", "succeeded", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
+class Observed(Struct, frozen=True):
     """One run in the cluster. `seconds` is how long it ran; `hours` its accelerator-hours.
 
     `incomplete` is what a person says of a run that publish ended: it had more to do.
@@ -24,8 +25,7 @@ class Observed:
     hours: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """What `archive` saw on one cluster. Absent is not finished: it only ends the listing of a run
     that is known to have ended, and only where the observation is `complete`."""
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from compiler import __version__
 from compiler.diagnostics import CompilerError, Finding
@@ -27,8 +28,7 @@ from compiler.runs.supposition import Conflict, Supposition, supposing
 Place = tuple[Key, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What a plan is asked about; None where the repository decides.
 
     `head` is a commit, the work tree without one. `revert` names commits to undo on top of what is
@@ -44,8 +44,7 @@ class Question:
     diff: bool = False
 
 
-@dataclass(slots=True)
-class Trees:
+class Trees(Struct):
     """The commits to compare: `old` without the change, `new` with it.
 
     `source` is the commit that the change is measured from.
@@ -58,8 +57,7 @@ class Trees:
     notes: list[str] = field(default_factory=list[str])
 
 
-@dataclass(slots=True)
-class Planned:
+class Planned(Struct):
     """The report, and what is wrong in the tree with the change."""
 
     report: Report
@@ -75,8 +73,7 @@ class Planned:
         return any(line.action == "blocked" for line in account.news)
 
 
-@dataclass(slots=True)
-class _Decided:
+class _Decided(Struct):
     project: Project
     outcome: Outcome
     gathered: gathering.Gathered

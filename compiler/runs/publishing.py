@@ -9,10 +9,11 @@ from __future__ import annotations
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from compiler import __version__
 from compiler.diagnostics import CompilerError, Finding
@@ -36,8 +37,7 @@ RACES = 5
 KEEP = timedelta(hours=72)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What a publish was asked for; None where the repository decides."""
 
     source: str | None = None
@@ -51,8 +51,7 @@ class Request:
     pure_revert: bool = False
 
 
-@dataclass(slots=True)
-class Published:
+class Published(Struct):
     """What a publish did. `commit` is None where there was nothing to write."""
 
     outcome: Outcome
@@ -113,8 +112,7 @@ def _once(repository: Repository, git: Git, request: Request, at: datetime) -> P
         return done
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What is published, and where: `source` onto `branch`, whose tip is `tip`.
 
     `followed` says whether it is the branch that syncers follow, and not one that was asked for;
@@ -239,6 +237,7 @@ def folded(
         bases=_bases(project, gathered),
         reset=request.reset,
         namespaces={name: team.value.namespace for name, team in project.policy.teams.items()},
+        halted=gathering.unread_stop(project),
     )
     ledgers, gathered.declared = with_adopted(project, books.ledgers, gathered.declared, facts)
     outcome = fold(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct, field
 
 from compiler.quantity import duration_text
 from compiler.runs.account import Account, Held, Line
@@ -26,8 +27,7 @@ SECTIONS: tuple[tuple[str, str], ...] = (
 _NOTHING = frozenset("ijm")
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     """An account with what it was made against.
 
     `source` and `published` are commits: the one that the account is measured from, and the newest

@@ -6,16 +6,20 @@ All numbers are whole accelerators (or nodes, for runs without any); nothing is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 
-# The name under which runs without accelerators count their nodes.
-CPU = ""
+from msgspec import Struct, field
+
+from compiler.quota.limits import CPU
+
+__all__ = ["CPU", "RUNS", "Demand", "Lack", "Limits", "Room"]
+
+# The name under which a team's runs are counted, each as one.
+RUNS = "#runs"
 Demand = Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What a cluster has and what a team may hold there, by accelerator; None for no limit.
 
     `waits` says that the cluster's own queue makes runs wait (Kueue): then sums are not looked at,
@@ -28,6 +32,19 @@ class Limits:
     waits: bool = False
 
 
+class Lack(Struct, frozen=True):
+    """A limit that one more run would pass.
+
+    `team` is None where the limit is what the cluster has. `free` is what is left below the limit,
+    negative where more is held than it allows.
+    """
+
+    team: str | None
+    accelerator: str
+    limit: int
+    free: int
+
+
 class Room:
     """Who holds what, on all clusters, while one publish is decided."""
 
@@ -35,7 +52,6 @@ class Room:
         self.limits = limits
         self._cluster: dict[str, Counter[str]] = {}
         self._team: dict[tuple[str, str], Counter[str]] = {}
-        self._runs: Counter[tuple[str, str]] = Counter()
 
     def take(self, cluster: str, team: str, demand: Demand) -> None:
         """A run begins to hold its accelerators."""
@@ -46,32 +62,71 @@ class Room:
         self._add(cluster, team, demand, -1)
 
     def held(self, cluster: str, team: str | None, accelerator: str) -> int:
-        """How many are held on a cluster, by one team or by all."""
+        """How many are held on a cluster, by one team or by all; of `RUNS`, how many runs."""
         if team is None:
             return self._cluster.get(cluster, Counter())[accelerator]
         return self._team.get((cluster, team), Counter())[accelerator]
 
     def become(self, other: Room) -> None:
         """Hold what the other one holds."""
-        self._cluster, self._team, self._runs = other._cluster, other._team, other._runs
+        self._cluster, self._team = other._cluster, other._team
 
-    def fits(self, cluster: str, team: str, demand: Demand, given_back: Demand | None) -> bool:
-        """Whether `demand` has room, were a run that holds `given_back` ended first."""
+    def fits(
+        self,
+        cluster: str,
+        team: str,
+        demand: Demand,
+        given_back: Demand | None,
+        least: Demand | None = None,
+    ) -> bool:
+        """Whether `demand` has room, were a run that holds `given_back` ended first.
+
+        `least` is what an elastic run needs to begin with.
+        """
+        return next(self.lacking(cluster, team, demand, given_back, least), None) is None
+
+    def lacking(
+        self,
+        cluster: str,
+        team: str,
+        demand: Demand,
+        given_back: Demand | None = None,
+        least: Demand | None = None,
+    ) -> Iterator[Lack]:
+        """The limits that stand against one more run, those of the team first.
+
+        Quota and cap bound the most that it may hold. What the cluster has bounds what it begins
+        with: an elastic run starts with its least nodes and grows as others come free. A queue of
+        the cluster's own admits all of its pods together, so that there the most counts twice.
+        """
         limits = self.limits.get(cluster)
         if limits is None:
-            return True
-        for name, wanted in demand.items():
-            back = 0 if limits.waits or given_back is None else given_back.get(name, 0)
-            everyone = 0 if limits.waits else self.held(cluster, None, name) - back
-            own = 0 if limits.waits else self.held(cluster, team, name) - back
-            if name in limits.capacity and everyone + wanted > limits.capacity[name]:
-                return False
-            quota = limits.quota.get(team)
-            if quota is not None and name != CPU and own + wanted > quota.get(name, 0):
-                return False
+            return
         most = limits.runs.get(team)
-        running = self._runs[cluster, team] - (0 if given_back is None else 1)
-        return most is None or running + 1 <= most
+        if most is not None:
+            running = self.held(cluster, team, RUNS) - (0 if given_back is None else 1)
+            if running + 1 > most:
+                yield Lack(team, RUNS, most, most - running)
+        quota = limits.quota.get(team)
+        for name, wanted in demand.items() if quota is not None else ():
+            allowed = quota.get(name, 0) if quota is not None else 0
+            free = allowed - self._taken(limits, cluster, team, name, given_back)
+            if name != CPU and wanted > free:
+                yield Lack(team, name, allowed, free)
+        begins = demand if least is None or limits.waits else least
+        for name, wanted in begins.items():
+            if name in limits.capacity:
+                has = limits.capacity[name]
+                free = has - self._taken(limits, cluster, None, name, given_back)
+                if wanted > free:
+                    yield Lack(None, name, has, free)
+
+    def _taken(
+        self, limits: Limits, cluster: str, team: str | None, name: str, given_back: Demand | None
+    ) -> int:
+        if limits.waits:
+            return 0
+        return self.held(cluster, team, name) - (given_back or {}).get(name, 0)
 
     def _add(self, cluster: str, team: str, demand: Demand, sign: int) -> None:
         whole = self._cluster.setdefault(cluster, Counter())
@@ -79,4 +134,5 @@ class Room:
         for name, count in demand.items():
             whole[name] += sign * count
             own[name] += sign * count
-        self._runs[cluster, team] += sign
+        whole[RUNS] += sign
+        own[RUNS] += sign

@@ -7,10 +7,11 @@ whatever its status (training-operator, pkg/apis/kubeflow.org/v1/common_types.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, cast
+
+from msgspec import Struct
 
 from compiler.diagnostics import CompilerError
 from compiler.runs.observations import Seen
@@ -27,8 +28,7 @@ _SUCCEEDED = ("Succeeded", "Complete")
 _GIVEN_UP = ("MaximumExecutionTimeExceeded", "RequeuingLimitExceeded")
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """What is known of one training object. `exit` is an exit code, `reason` the cluster's word."""
 
     outcome: Seen

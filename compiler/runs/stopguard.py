@@ -8,8 +8,9 @@ more than the policy's share of the running accelerators waits for `--allow-stop
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from compiler.runs.declared import Key
 from compiler.runs.engine import Decision
@@ -19,8 +20,7 @@ Place = tuple[Key, str]
 """A ledger and a cluster: what one decision is about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """What the stop guard saw. A run without accelerators counts its nodes.
 
     `runs` is the N of `--allow-stops N`; `names` are the runs. `withheld` is false where it only

@@ -7,14 +7,14 @@ whose file has changed since, is broken, or is gone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from compiler.runs.declared import Key, StopNow, Target
 from compiler.runs.entries import Entry, Ledger
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(Struct, frozen=True):
     """What the stops say of one job on one cluster.
 
     `job` stops what is declared: its active run ends and nothing starts. `run` stops the active

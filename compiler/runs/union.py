@@ -7,7 +7,8 @@ commit wrote is still true. So the ledger in force is the union of all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from compiler.runs.entries import OUTCOMES, STATES, Entry, Ledger
 

@@ -11,8 +11,9 @@ import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from compiler import __version__
 from compiler.diagnostics import CompilerError, Finding, Place
@@ -29,8 +30,7 @@ NO_GIT = "this is no git repository"
 MOST = 20
 
 
-@dataclass(slots=True)
-class Verified:
+class Verified(Struct):
     """What is wrong, and why it could not be looked at, where it could not."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
@@ -38,11 +38,18 @@ class Verified:
 
 
 def verified(repository: Repository) -> Verified:
-    """What is wrong in `overlays/` and in the history of the commit at hand.
+    """What is wrong in `overlays/` and in the history of the commit at hand, and idle stops.
 
     One call of git tells the commit and what is not committed; what was found clean once for a
     commit is not looked at again.
     """
+    from compiler.runs.idlestops import idle_stops
+
+    history = _of_history(repository)
+    return Verified([*history.findings, *idle_stops(repository)], history.skipped)
+
+
+def _of_history(repository: Repository) -> Verified:
     head, dirty, skipped = _status(repository)
     if skipped:
         return Verified(skipped=skipped)
@@ -160,10 +167,10 @@ def _forged(
     """Publish commits that a change brings along: the remote's branch does not have them."""
     from compiler.rules import finding
 
-    upstream = _upstream(git, repository)
-    if upstream is None:
+    tip = upstream(git, repository)
+    if tip is None:
         return
-    own = set(git.text("rev-list", f"{upstream}..{head}").split())
+    own = set(git.text("rev-list", f"{tip}..{head}").split())
     brought = [made.commit for made in commits if made.commit in own]
     if brought:
         names = ", ".join(commit[:12] for commit in brought[:5])
@@ -172,11 +179,12 @@ def _forged(
             Place(LEDGER),
             f"the change brings publish commits of its own ({names}): only publish makes them, "
             "after the merge",
-            f"take them out (git rebase --onto), then git checkout {upstream[:12]} -- {OVERLAYS}/",
+            f"take them out (git rebase --onto), then git checkout {tip[:12]} -- {OVERLAYS}/",
         )
 
 
-def _upstream(git: Git, repository: Repository) -> str | None:
+def upstream(git: Git, repository: Repository) -> str | None:
+    """The branch that publish writes, as this clone last saw it; None where it does not know."""
     branch = repository.settings.get("publish", {}).get("branch")
     for name in (branch,) if branch else ("HEAD", "main", "master"):
         found = git.known(f"refs/remotes/origin/{name}")

@@ -7,8 +7,9 @@ the compiler says only the ledgers are read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from msgspec.structs import replace
 from stories import CAPACITY, CLUSTERS, Decl, Halt, Job, Story
 from world import Broken, Spec
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 
 import pytest
+from msgspec.structs import replace
 
 from compiler.runs.declared import Declared, Facts, StopNow, Target
 from compiler.runs.entries import Entry, Ledger, Moment
