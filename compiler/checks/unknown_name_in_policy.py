@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING
 
 from compiler.diagnostics import Finding, Place, Related, Severity
 from compiler.policy.cluster import Cluster
+from compiler.policy.rules import RulesPolicy
 from compiler.policy.team import Team
 from compiler.rules import Rule, finding, lookup, registered
 from compiler.suggestions import choose
@@ -66,11 +67,8 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
         yield from _team(team, policy)
     for cluster in policy.clusters.values():
         yield from _queues(cluster)
-    for name in (policy.rules.value.severity if policy.rules else None) or ():
-        assert policy.rules is not None
-        if lookup(name) is None:
-            place = policy.rules.place("severity", name, key=True)
-            yield _unknown("rule", name, registered(), place)
+    if policy.rules is not None:
+        yield from _weights(policy.rules, policy)
     for waiver in policy.waivers.values():
         if lookup(waiver.value.rule) is None:
             yield _unknown("rule", waiver.value.rule, registered(), waiver.place("rule"))
@@ -80,9 +78,22 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
         if stop.value.team is not None and stop.value.team not in teams:
             yield _unknown("team", stop.value.team, teams, stop.place("team"))
         # A run is `team/job-rN`; only the ledger knows which there were.
-        team = None if stop.value.run is None else stop.value.run.partition("/")[0]
-        if team is not None and team not in teams:
+        team, slash, _ = (stop.value.run or "").partition("/")
+        if slash and team not in teams:
             yield _unknown("team", team, teams, stop.place("run"))
+
+
+def _weights(rules: Document[RulesPolicy], policy: Policy) -> Iterator[Finding]:
+    weights = [(("severity", name), name) for name in rules.value.severity or ()]
+    # A team whose file is broken is there all the same.
+    teams = {*policy.teams, *(_stem(path) for path in policy.broken if "/teams/" in path)}
+    for team, own in (rules.value.teams or {}).items():
+        weights += [(("teams", team, "severity", name), name) for name in own.severity]
+        if team not in teams:
+            yield _unknown("team", team, teams, rules.place("teams", team, key=True))
+    for route, name in weights:
+        if lookup(name) is None:
+            yield _unknown("rule", name, registered(), rules.place(*route, key=True))
 
 
 def _stem(path: str) -> str:

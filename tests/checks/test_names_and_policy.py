@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declarations import TODAY, checked, findings, job, of, only, policy, repository, spot
+import yaml
+from declarations import ROOT, TODAY, checked, findings, job, of, only, policy, repository, spot
 
 from compiler.backends.pytorchjob import emit
+from compiler.diagnostics import Severity
 from compiler.names import LONGEST_JOB
 from compiler.project import Project
 from compiler.repository import Repository
@@ -180,7 +182,90 @@ def test_a_stop_of_a_team_that_does_not_exist(key: str, value: str) -> None:
     assert item.message == "there is no team called `npl`"
     assert item.help == "write `nlp`"
     right = value.replace("npl", "nlp")
-    assert findings(job(), {path: f"{key}: {right}\nreason: x\n"}) == []
+    found = findings(job(), {path: f"{key}: {right}\nreason: x\n"})
+    # That there is no such run either is another mistake.
+    assert [item.rule for item in found] == (["idle-stop"] if key == "run" else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("reason: x\n", "2:1", "this stop names nothing to stop"),
+        (
+            "team: nlp\nimage: llm-sft\nreason: x\n",
+            "3:1",
+            "this stop names both `team` and `image`",
+        ),
+        ("run: llm-r2\nreason: x\n", "2:6", "`llm-r2` is no run"),
+        ("run: nlp/\nreason: x\n", "2:6", "`nlp/` is no run"),
+    ],
+)
+def test_a_stop_that_does_not_say_what_it_stops(text: str, line: str, message: str) -> None:
+    path = "policy/stops/now.yaml"
+    item = only("vague-stop", findings(job(), {path: f"# A stop.\n{text}"}))
+    assert spot(item) == f"{path}:{line}"
+    assert item.message == message
+
+
+def test_a_stop_has_ended_from_the_day_after() -> None:
+    path = "policy/stops/now.yaml"
+    text = "team: nlp\nreason: x\nuntil: {}\n"
+    assert findings(job(), {path: text.format("2026-03-01")}) == []
+    item = only("expired-stop", findings(job(), {path: text.format("2026-02-28")}))
+    assert spot(item) == f"{path}:3:8"
+    assert item.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("image", ["llm-sft", "llm-stf"])
+def test_a_stop_of_an_image_that_nobody_has(image: str) -> None:
+    path = "policy/stops/now.yaml"
+    found = findings(job(), {path: f"image: {image}\nreason: x\n"})
+    if image == "llm-sft":
+        assert found == []
+    else:
+        assert spot(only("idle-stop", found)) == f"{path}:1:8"
+        assert found[0].help == "write `llm-sft`"
+
+
+@pytest.mark.parametrize("image", ["{digest}", "{reference}", "{reference}@{digest}"])
+def test_an_image_is_stopped_by_any_of_its_names(image: str) -> None:
+    lock = yaml.safe_load((ROOT / "images/lock.yaml").read_text("utf-8"))["images"]["llm-sft"]
+    text = f"image: {image.format(**lock)}\nreason: x\n"
+    assert findings(job(), {"policy/stops/now.yaml": text}) == []
+
+
+ADOPTED = """\
+cluster: {}
+object: {{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {{name: x}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "cluster", "where"),
+    [
+        ("nlp/example", "west", ""),
+        ("nlp/exampel", "west", "1:1"),
+        ("vision/example", "west", "1:1"),
+        ("nlp/example", "east", "1:10"),
+    ],
+)
+def test_an_adopted_run_needs_a_job_that_names_its_cluster(
+    path: str, cluster: str, where: str
+) -> None:
+    file = f"policy/adopted/{path}.yaml"
+    found = findings(job(), {file: ADOPTED.format(cluster)})
+    if not where:
+        assert found == []
+        return
+    item = only("adopted-without-job", found)
+    assert spot(item) == f"{file}:{where}"
+    if path == "nlp/exampel":
+        assert item.help.startswith("call this file policy/adopted/nlp/example.yaml")
+
+
+def test_an_adopted_run_is_not_blamed_for_a_declaration_that_cannot_be_read() -> None:
+    found = findings("team: [\n", {"policy/adopted/nlp/example.yaml": ADOPTED.format("west")})
+    assert [item.rule for item in found] == ["syntax-error"]
 
 
 def test_a_waiver_of_a_rule_that_does_not_exist() -> None:
