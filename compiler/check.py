@@ -18,7 +18,6 @@ from compiler.workers import cores, share
 
 if TYPE_CHECKING:
     from compiler.project import Project
-    from compiler.results import JobResult
 
 __all__ = ["Checked", "Judged", "RunSummary", "check", "check_again", "context_of"]
 
@@ -122,6 +121,8 @@ def _judge_all(
         return
     if len(files) < WORTH_A_PROCESS:
         processes = 1
+    from compiler.results import summarised
+
     # Everything that the processes share is there before they part.
     project.prepare()
 
@@ -151,36 +152,3 @@ def _uncollected() -> Generator[None]:
 def context_of(project: Project) -> str:
     """Everything besides the declaration itself that its judgement depends on."""
     return context(project.repository, project.today, project.only_cluster)
-
-
-def summarised(result: JobResult) -> Judged:
-    """A job's result without its trees."""
-    runs = [
-        RunSummary(
-            cluster=made.run.identity.cluster,
-            team=made.run.identity.team,
-            job=made.run.identity.job,
-            name=made.run.identity.name,
-            namespace=made.run.identity.namespace,
-            nodes=made.run.nodes,
-            least_nodes=made.run.least_nodes,
-            accelerator=made.run.others.devices.name if made.run.others.devices else "",
-            accelerators=made.run.accelerators,
-            queue=made.run.queue or "",
-            seconds=made.run.max_duration or 0,
-            retries=made.run.retries,
-            stopped=made.run.stopped,
-            writes=(),
-        )
-        for made in result.runs
-    ]
-    return Judged(
-        result.path,
-        result.digest,
-        result.team,
-        result.job,
-        result.findings,
-        runs,
-        result.depends,
-        result.waivers,
-    )

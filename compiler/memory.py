@@ -24,7 +24,10 @@ from compiler.repository import Repository
 
 
 class RunSummary(Struct, frozen=True):
-    """What sums and cross-job checks need of a run; small enough for a cache."""
+    """What sums and cross-job checks need of a run; small enough for a cache.
+
+    `demand` is what it holds at the most, by accelerator; `least` what an elastic one begins with.
+    """
 
     cluster: str
     team: str
@@ -35,10 +38,13 @@ class RunSummary(Struct, frozen=True):
     least_nodes: int
     accelerator: str
     accelerators: int
+    demand: dict[str, int]
+    least: dict[str, int] | None
     queue: str
     seconds: int
     retries: int
     stopped: bool
+    owner: str
     writes: tuple[str, ...]
 
 
@@ -46,7 +52,8 @@ class Judged(Struct):
     """A declaration as a check remembers it.
 
     `depends` are the files that it mounts, each with the state that it was in (`state_of`), and
-    `waivers` the files under `policy/waivers/` that it needs.
+    `waivers` the files under `policy/waivers/` that it needs. `refused` are runs that stand against
+    their team's quota and nothing else: the verdict tells what would fit instead.
     """
 
     path: str
@@ -57,15 +64,22 @@ class Judged(Struct):
     runs: list[RunSummary]
     depends: dict[str, str] = field(default_factory=dict[str, str])
     waivers: list[str] = field(default_factory=list[str])
+    refused: list[RunSummary] = field(default_factory=list[RunSummary])
 
 
 class Checked(Struct):
-    """The outcome of a check; `skipped` says why the history was not looked at, if so."""
+    """The outcome of a check; `skipped` says why the history was not looked at, if so.
+
+    `verdict` are the limits that are passed, as rows of JSON. `context` stands for everything
+    besides declarations that the outcome depends on.
+    """
 
     findings: list[Finding]
     jobs: list[Judged]
     files: int
     skipped: str = ""
+    verdict: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    context: str = ""
 
     def within(self, repository: Repository, paths: Iterable[Path] | None) -> Checked:
         """The part of the outcome that is about some files and folders; None stands for all.
@@ -80,7 +94,10 @@ class Checked(Struct):
         # A job without a run could not be judged to its end: what it stands on may be why.
         under = {f"policy/teams/{job.team}.yaml" for job in jobs if not job.runs}
         findings = [f for f in self.findings if _concerns(f, wanted, under)]
-        return Checked(findings, jobs, len(jobs) + self.files - len(self.jobs), self.skipped)
+        names = {f"{job.team}/{job.job}" for job in jobs}
+        verdict = [row for row in self.verdict if names & {one["job"] for one in row["waiting"]}]
+        files = len(jobs) + self.files - len(self.jobs)
+        return Checked(findings, jobs, files, self.skipped, verdict, self.context)
 
 
 def _concerns(item: Finding, wanted: set[str], under: set[str]) -> bool:
@@ -151,7 +168,8 @@ class Memory:
         found = [*findings, *(self.policy or ()), *(self.together or ())]
         for job in jobs:
             found += job.findings
-        return Checked(arrange(found), jobs, len(jobs) + self.policy_files)
+        files = len(jobs) + self.policy_files
+        return Checked(arrange(found), jobs, files, context=self.context)
 
     def recall(self, path: Path) -> Judged | None:
         """What is known about a file with just this content, or None."""
@@ -255,15 +273,20 @@ def row_of(job: Judged) -> list[Any]:
         job.team,
         job.job,
         [stored(item) for item in job.findings],
-        [[getattr(run, name) for name in RunSummary.__struct_fields__] for run in job.runs],
+        [_columns(run) for run in job.runs],
         job.depends,
         job.waivers,
+        [_columns(run) for run in job.refused],
     ]
+
+
+def _columns(run: RunSummary) -> list[Any]:
+    return [getattr(run, name) for name in RunSummary.__struct_fields__]
 
 
 def judged_of(path: str, row: Sequence[Any]) -> Judged:
     """The job of a row."""
-    digest, team, job, findings, runs, depends, waivers = row
+    digest, team, job, findings, runs, depends, waivers, refused = row
     return Judged(
         path,
         digest,
@@ -273,6 +296,7 @@ def judged_of(path: str, row: Sequence[Any]) -> Judged:
         [_summary(*run) for run in runs],
         depends,
         waivers,
+        [_summary(*run) for run in refused],
     )
 
 

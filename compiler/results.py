@@ -10,9 +10,11 @@ from compiler.backends import Backend, Object
 from compiler.base import Base
 from compiler.diagnostics import Finding, Severity
 from compiler.effective import Effective
+from compiler.memory import Judged, RunSummary
 from compiler.model import Run
 from compiler.nodes import Mapping
 from compiler.overlay import desired
+from compiler.quota.demand import demand, least
 from compiler.site import Site
 from compiler.source import Source
 
@@ -79,3 +81,48 @@ class JobResult(Struct):
     def usable(self) -> bool:
         """Whether no error stands against it."""
         return all(f.severity is not Severity.ERROR for f in self.findings)
+
+
+# Rules that refuse a run for its team's quota alone.
+QUOTA_RULES = frozenset({"above-quota"})
+
+
+def summarised(result: JobResult) -> Judged:
+    """A job's result without its trees."""
+    wrong = {item.rule for item in result.findings if item.severity is Severity.ERROR}
+    made = {run.run.identity.cluster for run in result.runs}
+    beyond = [model for cluster, model in result.models.items() if cluster not in made]
+    return Judged(
+        result.path,
+        result.digest,
+        result.team,
+        result.job,
+        result.findings,
+        [_summary(made.run, made.effective.declaration.owner or "") for made in result.runs],
+        result.depends,
+        result.waivers,
+        [_summary(model) for model in beyond] if wrong and wrong <= QUOTA_RULES else [],
+    )
+
+
+def _summary(run: Run, owner: str = "") -> RunSummary:
+    identity = run.identity
+    return RunSummary(
+        cluster=identity.cluster,
+        team=identity.team,
+        job=identity.job,
+        name=identity.name,
+        namespace=identity.namespace,
+        nodes=run.nodes,
+        least_nodes=run.least_nodes,
+        accelerator=run.others.devices.name if run.others.devices else "",
+        accelerators=run.accelerators,
+        demand=demand(run),
+        least=least(run) if run.least_nodes != run.nodes else None,
+        queue=run.queue or "",
+        seconds=run.max_duration or 0,
+        retries=run.retries,
+        stopped=run.stopped,
+        owner=owner,
+        writes=(),
+    )

@@ -45,7 +45,8 @@ class ClusterLimits(Struct, frozen=True):
     under `CPU`. `shares` has a row for every team that may use the cluster and, in it, one for
     every accelerator of the catalogue. `cohorts` gives the parent of each named cohort, None for
     the root; one in a circle, or with an unknown parent, stands under the root. `cohort_of` gives
-    the named cohort of each team, None for the root. `waits` says that Kueue makes runs wait.
+    the named cohort of each team, None for the root. `runs` is how many runs a team may have at
+    once, where policy says so. `waits` says that Kueue makes runs wait.
     """
 
     cluster: str
@@ -55,6 +56,8 @@ class ClusterLimits(Struct, frozen=True):
     shares: Mapping[str, Mapping[str, Share]]
     cohorts: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     cohort_of: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    runs: Mapping[str, int] = field(default_factory=dict[str, int])
+    runs_at: Mapping[str, Line] = field(default_factory=dict[str, Line])
 
     def leftover(self, accelerator: str) -> int:
         """What nobody has been guaranteed: it sits at the root, for whoever may borrow."""
@@ -96,6 +99,11 @@ def _of_cluster(cluster: Document[Cluster], policy: Policy) -> ClusterLimits:
     teams = {
         name: team for name, team in policy.teams.items() if cluster.name in team.value.clusters
     }
+    capped = {
+        name: team.value.caps.runs
+        for name, team in teams.items()
+        if team.value.caps is not None and team.value.caps.runs is not None
+    }
     return ClusterLimits(
         cluster=cluster.name,
         waits=(value.admission or "kueue") == "kueue",
@@ -104,6 +112,8 @@ def _of_cluster(cluster: Document[Cluster], policy: Policy) -> ClusterLimits:
         shares={name: dict(_shares(team, cluster)) for name, team in teams.items()},
         cohorts=parents(value),
         cohort_of={name: _cohort(team.value, cluster) for name, team in teams.items()},
+        runs=capped,
+        runs_at={name: _line(teams[name], "caps", "runs") for name in capped},
     )
 
 

@@ -22,7 +22,7 @@ from compiler.project import Project
 from compiler.quota.demand import demand, least
 from compiler.quota.limits import limits_of
 from compiler.quota.sums import rooms
-from compiler.results import Ask, JobResult
+from compiler.results import Ask, JobResult, summarised
 from compiler.rules import registered
 from compiler.runs.entries import Entry, Ledger
 from compiler.runs.fold import Declared, Key, StopNow, Target
@@ -75,15 +75,15 @@ def gather(project: Project, ranks: Ranks, ledgers: Mapping[Key, Ledger]) -> Gat
 
 def _together(results: Sequence[JobResult], project: Project) -> list[Finding]:
     """The findings about several jobs together."""
-    from compiler.check import summarised
     from compiler.rules import of_stage
+    from compiler.weights import everywhere
 
     jobs = [summarised(result) for result in results]
     found: list[Finding] = []
     for rule in of_stage("repository"):
         assert rule.check is not None
         found += cast("Iterable[Finding]", rule.check(jobs, project))
-    return found
+    return everywhere(found, {job.path: job.team for job in jobs}, project.policy)
 
 
 def _errors_by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
