@@ -43,9 +43,11 @@ def job(extra: str = "", **fields: str | None) -> str:
 
 def repository(root: Path, files: Mapping[str, str] | None = None, jobs: bool = False) -> Path:
     """A copy of the example repository with files added or replaced; its jobs only if wanted."""
+    # Without its jobs, nothing needs the waivers of the example.
+    ignored = None if jobs else shutil.ignore_patterns("waivers")
     for folder in FOLDERS:
         if folder != "jobs" or jobs:
-            shutil.copytree(ROOT / folder, root / folder)
+            shutil.copytree(ROOT / folder, root / folder, ignore=ignored)
     (root / "jobs").mkdir(exist_ok=True)
     (root / "pyproject.toml").write_text("[tool.compiler]\nexample = true\n", "utf-8")
     for name, text in (files or {}).items():

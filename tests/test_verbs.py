@@ -751,7 +751,7 @@ def faulty(console: Console) -> Console:
     console.write("jobs/a.yaml", JOB + "nope: 1\n")
     console.write("jobs/nlp/b.yaml", JOB + "nope: 1\n")
     console.write("jobs/vision/c.yaml", JOB.replace("nlp", "vision") + "nope: 1\n")
-    waiver = console.text("policy/waivers/ablations.yaml")
+    waiver = console.text("policy/waivers/wav2vec.yaml")
     console.write("policy/waivers/more.yaml", waiver + "nope: 1\n")
     return console
 

@@ -1,7 +1,9 @@
 """A waiver of a job waives nothing.
 
 ## What it does
-Reports entries of `waive` whose rule does not exist or is always an error.
+Reports entries of `waive` whose rule does not exist, is an error here, or is not about one job. A
+job may waive warnings and notices by itself. An error that policy alone makes one takes a file
+under `policy/waivers/`, which names who approved; other errors cannot be waived at all.
 
 ## Why it is bad
 The author believes that the rule is off. It is not, and the next run fails the check on the day
@@ -42,6 +44,7 @@ from compiler.nodes import Mapping, Scalar, Sequence
 from compiler.rules import Report, Rule, lookup, registered
 from compiler.site import Site
 from compiler.suggestions import choose
+from compiler.weights import obstacle, weights
 
 RULE = Rule(
     code="DEC234",
@@ -58,15 +61,17 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         name = waiver.get("rule") if isinstance(waiver, Mapping) else None
         if not isinstance(name, Scalar):
             continue
+        at = ("waive", index, "rule")
         known = lookup(str(name))
         if known is None:
-            lowered = [n for n, r in registered().items() if r.rule.severity is not Severity.ERROR]
+            possible = [n for n, r in registered().items() if r.rule.kind == "advice"]
+            yield Report(at, f"there is no rule `{name}`", choose(name, possible))
+        elif why := obstacle(known):
+            remedy = "take the waiver out, and mend the job"
+            yield Report(at, f"`{name}` cannot be waived: {why}", remedy)
+        elif weights(site.rules, site.team.name).get(known.name, known.rule.severity) == "error":
             yield Report(
-                ("waive", index, "rule"), f"there is no rule `{name}`", choose(name, lowered)
-            )
-        elif known.rule.severity is Severity.ERROR:
-            yield Report(
-                ("waive", index, "rule"),
-                f"`{name}` cannot be waived: what breaks it cannot run",
-                "take the waiver out, and mend the job",
+                at,
+                f"`{name}` is an error here, and no job waives an error by itself",
+                "mend the job, or ask the platform team for a file under policy/waivers/",
             )

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from compiler.fields import Day, Fields, Label, Price, Seconds, Text, described, one_of
+from compiler.policy.team import Handle
 
 Weight = Annotated[
     str,
@@ -15,11 +16,26 @@ Weight = Annotated[
 ]
 
 
+class TeamRules(Fields):
+    """What weighs otherwise for the jobs of one team."""
+
+    severity: dict[Text, Weight] = Field(
+        description="A rule's weight, by its name or code; it wins over that for all teams."
+    )
+
+
 class RulesPolicy(Fields):
     """How the compiler behaves for the whole repository."""
 
     severity: dict[Text, Weight] | None = described(
-        "A rule's weight, by its name or code; only optional rules can be lowered."
+        "A rule's weight, by its name or code; rules about the form of a job are always errors."
+    )
+    teams: dict[Label, TeamRules] | None = described("What weighs otherwise for single teams.")
+    waiver_notice: Seconds | None = described(
+        "So long before its last day a waiver that is needed is noticed; default 14d."
+    )
+    owners: list[Handle] | None = described(
+        "Who may approve what is no team's: policy, bases, the image lock, and the pipelines."
     )
     operational_env: list[Text] | None = described(
         "Environment variables (with *) that do not change what is learned."
@@ -35,7 +51,7 @@ class RulesPolicy(Fields):
 class WaiverPolicy(Fields):
     """A rule that does not apply to some jobs for a while."""
 
-    rule: Text = Field(description="The rule's name or code.")
+    rule: Text = Field(description="The rule's name or code; none about the form of a job.")
     jobs: list[Text] = Field(
         min_length=1, description="The jobs, as team/name; * stands for any part."
     )

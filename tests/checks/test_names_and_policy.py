@@ -274,12 +274,6 @@ def test_a_waiver_of_a_rule_that_does_not_exist() -> None:
     assert item.help == "write `part-of-a-node`"
 
 
-def test_a_waiver_of_a_rule_that_is_always_an_error() -> None:
-    item = only("ineffective-weight", findings(job(), waiver("unknown-queue")))
-    assert spot(item) == "policy/waivers/measured.yaml:1:7"
-    assert findings(job(), waiver("part-of-a-node")) == []
-
-
 @pytest.mark.parametrize(
     ("severity", "rule"),
     [
