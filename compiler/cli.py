@@ -9,25 +9,22 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-import pkgutil
-import platform
 import re
 import sys
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
-from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import compiler
 from compiler import reporters, verbs
-from compiler.diagnostics import CompilerError
+from compiler.refusals import CompilerError
 from compiler.terminal import speak_utf8, visible
+from compiler.walk import modules
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from compiler.repository import Repository
 
 PROGRAM = "runwright"
@@ -82,10 +79,12 @@ class Parser(argparse.ArgumentParser):
         if action.dest != "verb" or value in known:
             super()._check_value(action, value)
             return
-        near = get_close_matches(str(value), known, 1, 0.5)
+        from compiler.suggestions import nearest
+
+        near = nearest(str(value), known, 0.5)
         raise CompilerError(
             f"there is no verb `{visible(str(value))}`",
-            f"write `{near[0]}`" if near else "write one of: " + ", ".join(sorted(known)),
+            f"write `{near}`" if near else "write one of: " + ", ".join(sorted(known)),
         )
 
 
@@ -131,22 +130,20 @@ def _open_streams() -> None:
     """Give a program that was started with a closed stdout or stderr one that leads nowhere."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def find_verbs() -> dict[str, Verb]:
     """All verbs by name, in the order of their names."""
-    modules = [
-        cast("Verb", import_module(f"{verbs.__name__}.{info.name}"))
-        for info in pkgutil.iter_modules(verbs.__path__)
+    found = [
+        cast("Verb", import_module(f"{verbs.__name__}.{name}")) for name in modules(verbs.__path__)
     ]
-    return {module.NAME: module for module in sorted(modules, key=lambda module: module.NAME)}
+    return {verb.NAME: verb for verb in sorted(found, key=lambda verb: verb.NAME)}
 
 
 def formats() -> list[str]:
     """The names of the reporters, which are those of their files; text first."""
-    names = [info.name for info in pkgutil.iter_modules(reporters.__path__)]
-    return sorted(names, key=lambda name: (name != "text", name))
+    return sorted(modules(reporters.__path__), key=lambda name: (name != "text", name))
 
 
 def parser(found: dict[str, Verb]) -> Parser:
@@ -178,7 +175,6 @@ def _global_flags() -> Parser:
     group.add_argument(
         "--repo",
         metavar="DIR",
-        type=Path,
         help="the repository; default: the nearest folder upwards with [tool.compiler]",
     )
     group.add_argument("--format", choices=formats(), help="the form of the output; default: text")
@@ -197,6 +193,8 @@ def _global_flags() -> Parser:
 
 
 def _moment(text: str) -> datetime:
+    from datetime import datetime
+
     try:
         if not _RFC3339.fullmatch(text):
             raise ValueError
@@ -210,10 +208,12 @@ def _moment(text: str) -> datetime:
 def _repository(verb: Verb, options: argparse.Namespace) -> Repository | None:
     if not getattr(verb, "NEEDS_REPOSITORY", True):
         return None
+    from pathlib import Path
+
     from compiler.repository import Repository
 
-    named: Path | None = options.repo
-    return Repository.find(named or Path.cwd(), explicit=named is not None)
+    named = options.repo
+    return Repository.find(Path.cwd() if named is None else Path(named), explicit=named is not None)
 
 
 def _known_cluster(repository: Repository, name: str | None) -> None:
@@ -223,9 +223,9 @@ def _known_cluster(repository: Repository, name: str | None) -> None:
     files = (repository.root / "policy" / "clusters").glob("*.y*ml")
     known = sorted(path.stem for path in files)
     if name not in known:
-        near = get_close_matches(name, known, 1, 0.5)
-        remedy = f"write `{near[0]}`" if near else "write one of: " + ", ".join(known)
-        raise CompilerError(f"there is no cluster `{visible(name)}`", remedy if known else "")
+        from compiler.suggestions import choose
+
+        raise CompilerError(f"there is no cluster `{visible(name)}`", choose(name, known, ""))
 
 
 def _say(text: str) -> None:
@@ -248,6 +248,9 @@ def _quiet() -> int:
 
 def _bug(verb: str) -> int:
     """Print what is needed to find the bug, and nothing about the machine or the user."""
+    import platform
+    import traceback
+
     _, error, trace = sys.exc_info()
     assert error is not None
     lines = [
@@ -269,5 +272,7 @@ def _bug(verb: str) -> int:
 
 def _shortened(path: str) -> str:
     """A source file without the folders above its package, which may name a person."""
+    from pathlib import Path
+
     file, home = Path(path), Path(compiler.__file__).parent.parent
     return file.relative_to(home).as_posix() if file.is_relative_to(home) else file.name

@@ -12,6 +12,19 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from compiler.refusals import CompilerError, Unavailable
+
+__all__ = [
+    "CompilerError",
+    "Edit",
+    "Finding",
+    "Place",
+    "Related",
+    "Severity",
+    "Unavailable",
+    "arrange",
+]
+
 
 class Severity(StrEnum):
     """How much a finding weighs: errors fail a check, warnings do only under `--strict`."""
@@ -92,19 +105,3 @@ class Finding(Struct, frozen=True):
 def arrange(findings: Iterable[Finding]) -> list[Finding]:
     """The findings without repeats, in the order in which they are printed."""
     return sorted(set(findings), key=lambda finding: finding.order)
-
-
-class CompilerError(Exception):
-    """The user asked for something that cannot be done: one line on stderr, exit status 2."""
-
-    status = 2
-
-    def __init__(self, message: str, help: str = "") -> None:
-        super().__init__(message)
-        self.help = help
-
-
-class Unavailable(CompilerError):
-    """Something outside that a verb needs is missing (kustomize, a cluster): exit status 1."""
-
-    status = 1

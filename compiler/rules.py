@@ -12,7 +12,6 @@ severity, its file name (with hyphens) is its name. What it does depends on its 
 
 from __future__ import annotations
 
-import pkgutil
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -23,6 +22,7 @@ from typing import Literal
 from msgspec import Struct
 
 from compiler.diagnostics import Edit, Finding, Place, Related, Severity
+from compiler.walk import modules
 
 Stage = Literal["source", "run", "object", "repository"]
 Kind = Literal["form", "policy", "advice"]
@@ -98,9 +98,9 @@ def registered() -> dict[str, Registered]:
 
     rules: dict[str, Registered] = {}
     codes: dict[str, str] = {}
-    for info in pkgutil.iter_modules(checks.__path__):
-        module = import_module(f"compiler.checks.{info.name}")
-        name = info.name.replace("_", "-")
+    for stem in modules(checks.__path__):
+        module = import_module(f"compiler.checks.{stem}")
+        name = stem.replace("_", "-")
         rule: Rule = module.RULE
         if rule.code in codes:
             raise ValueError(f"{name} and {codes[rule.code]} both have the code {rule.code}")

@@ -6,7 +6,6 @@ What a run uses and a target does not keep is a finding, never dropped in silenc
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -16,6 +15,7 @@ from msgspec import Struct
 
 from compiler.model import Run
 from compiler.site import Site
+from compiler.walk import modules
 
 Object = dict[str, Any]
 
@@ -46,8 +46,8 @@ class Backend(Struct, frozen=True):
 def backends() -> dict[str, Backend]:
     """All back ends by name."""
     found: dict[str, Backend] = {}
-    for info in pkgutil.iter_modules(__path__):
-        module = import_module(f"{__name__}.{info.name}")
+    for name in modules(__path__):
+        module = import_module(f"{__name__}.{name}")
         target: Target = module.TARGET
         found[target.name] = Backend(target, module.emit, module.__doc__ or "")
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, repository: Repository) -> int:
     """Write the tree; 1 where a job was left out for its errors, else 0."""
     import sys
+    from pathlib import Path
 
     from compiler.build import build
     from compiler.diagnostics import Severity

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 NAME = "init"
 HELP = "make a new configuration repository, ready to be checked"
@@ -12,7 +11,7 @@ NEEDS_REPOSITORY = False
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The folder, and what is to be in it."""
-    parser.add_argument("folder", metavar="DIR", type=Path, help="a folder that is new or empty")
+    parser.add_argument("folder", metavar="DIR", help="a folder that is new or empty")
     parser.add_argument(
         "--host",
         choices=["github", "gitlab"],
@@ -29,12 +28,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, repository: None) -> int:
     """Write the files; raises CompilerError for a folder in which something is already."""
+    from pathlib import Path
+
     import compiler
     from compiler.diagnostics import CompilerError
     from compiler.replacement import replace_file
     from compiler.starter import files
 
-    folder: Path = options.folder
+    folder = Path(options.folder)
     wished: str | None = options.compiler
     pinned = f"runwright=={compiler.__version__}" if wished is None else wished
     if not pinned.strip() or not pinned.isprintable():
