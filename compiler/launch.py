@@ -232,6 +232,10 @@ def _launch(words: Sequence[Word], constants: Constants = _NOTHING) -> Launch:
         return Launch(
             launcher, name, words[0], tuple(flags), False, module, True, tuple(rest), constants
         )
+    if launcher == "other":
+        return Launch(
+            launcher, name, words[0], tuple(flags), False, words[0], False, tuple(rest), constants
+        )
     behind = () if target is None else tuple(rest[target + 1 :])
     return Launch(
         launcher,
