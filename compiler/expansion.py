@@ -18,7 +18,7 @@ _REFERENCE = re.compile(
 )
 _KEYWORDS = frozenset({"export", "local", "readonly", "declare", "typeset", "set"})
 # A name that is given a value after one of these has it once, several times, or never.
-_UNSURE = frozenset("if then else elif for while until do case select { !".split())
+_UNSURE = frozenset({"if", "then", "else", "elif", "for", "while", "until", "do", "case", "{"})
 
 Constants = Mapping[str, str]
 
