@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date
 from typing import Annotated, Any, get_args
 
@@ -13,9 +14,7 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
-    PlainValidator,
     Tag,
-    WithJsonSchema,
 )
 from pydantic_core import core_schema
 
@@ -46,22 +45,52 @@ _NUMBERS = ("7", "1.5", "1e5", "-7", "0x1f", "0o17", ".5", ".inf", "+7", "1_000"
 _TRUTHS = ("true", "False", "on", "NO", "y")
 
 
-def schema_of(pattern: str, longest: int = 0, **more: Any) -> WithJsonSchema:
+class Form:
     """The JSON Schema of texts that `matching(pattern)` reads, for editors.
 
     An editor's YAML reader has made a number out of `7` before the schema is asked, so a number
-    must pass wherever its letters might.
+    must pass wherever its letters might. The schema is made when somebody asks for it.
     """
-    form = re.compile(pattern)
-    kinds = ["string"]
-    kinds += ["number"] if any(map(form.fullmatch, _NUMBERS)) else []
-    kinds += ["boolean"] if any(map(form.fullmatch, _TRUTHS)) else []
-    schema: dict[str, Any] = {"type": kinds if kinds[1:] else "string"}
-    # ECMA 262 has no (?P<name>...).
-    schema["pattern"] = f"^(?:{re.sub(r'[?]P<[a-z]+>', '', pattern)})$"
-    if longest:
-        schema["maxLength"] = longest
-    return WithJsonSchema(schema | more)
+
+    def __init__(self, pattern: str, longest: int = 0, **more: Any) -> None:
+        self.pattern = pattern
+        self.longest = longest
+        self.more = more
+
+    def schema(self) -> dict[str, Any]:
+        form = re.compile(self.pattern)
+        kinds = ["string"]
+        kinds += ["number"] if any(map(form.fullmatch, _NUMBERS)) else []
+        kinds += ["boolean"] if any(map(form.fullmatch, _TRUTHS)) else []
+        schema: dict[str, Any] = {"type": kinds if kinds[1:] else "string"}
+        # ECMA 262 has no (?P<name>...).
+        schema["pattern"] = f"^(?:{re.sub(r'[?]P<[a-z]+>', '', self.pattern)})$"
+        if self.longest:
+            schema["maxLength"] = self.longest
+        return schema | self.more
+
+
+class Reads:
+    """Marks a type with the function that reads it from a node, and with its JSON Schema.
+
+    The same as a `PlainValidator` and a `WithJsonSchema`, which would look at the function's
+    signature and at the type itself each time that a model is built.
+    """
+
+    def __init__(self, read: Callable[[object], Any], schema: dict[str, Any] | Form) -> None:
+        self.read = read
+        self.schema = schema
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        made = self.schema
+        return made.schema() if isinstance(made, Form) else dict(made)
 
 
 class Fields(BaseModel):
@@ -101,154 +130,143 @@ _LABEL_HELP = (
     "beginning and ending with a letter or digit"
 )
 
-Text = Annotated[str, PlainValidator(text), WithJsonSchema(TEXT_SCHEMA)]
+Text = Annotated[str, Reads(text, TEXT_SCHEMA)]
 Count = Annotated[
     int,
-    PlainValidator(whole_number(1, 10_000_000)),
-    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 10_000_000}),
+    Reads(whole_number(1, 10_000_000), {"type": "integer", "minimum": 1, "maximum": 10_000_000}),
 ]
 Whole = Annotated[
     int,
-    PlainValidator(whole_number(0, 10_000_000)),
-    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 10_000_000}),
+    Reads(whole_number(0, 10_000_000), {"type": "integer", "minimum": 0, "maximum": 10_000_000}),
 ]
 UserId = Annotated[
     int,
-    PlainValidator(whole_number(0, 2**31 - 1)),
-    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 2**31 - 1}),
+    Reads(whole_number(0, 2**31 - 1), {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}),
 ]
 Port = Annotated[
     int,
-    PlainValidator(whole_number(1, 65535)),
-    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 65535}),
+    Reads(whole_number(1, 65535), {"type": "integer", "minimum": 1, "maximum": 65535}),
 ]
-Flag = Annotated[bool, PlainValidator(flag), WithJsonSchema({"type": "boolean"})]
+Flag = Annotated[bool, Reads(flag, {"type": "boolean"})]
 Seconds = Annotated[
     int,
-    PlainValidator(duration),
-    WithJsonSchema(
+    Reads(
+        duration,
         {
             "type": "string",
             "pattern": r"^([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?$",
             "minLength": 2,
             "examples": ["24h", "90m", "1h30m"],
-        }
+        },
     ),
 ]
 Cpu = Annotated[
     Quantity,
-    PlainValidator(cpu),
-    schema_of(_CORES, exclusiveMinimum=0, examples=[8, "500m"]),
+    Reads(cpu, Form(_CORES, exclusiveMinimum=0, examples=[8, "500m"])),
 ]
 Memory = Annotated[
     Quantity,
-    PlainValidator(size),
-    schema_of(_SIZE, exclusiveMinimum=0, examples=["64Gi", "512Mi"]),
+    Reads(size, Form(_SIZE, exclusiveMinimum=0, examples=["64Gi", "512Mi"])),
 ]
 Shm = Annotated[
     Quantity,
-    PlainValidator(shm),
-    schema_of(_SIZE, minimum=0, examples=["64Gi", 0]),
+    Reads(shm, Form(_SIZE, minimum=0, examples=["64Gi", 0])),
 ]
 Price = Annotated[
     quantity.Fraction,
-    PlainValidator(price),
-    schema_of(r"[0-9]{1,9}(\.[0-9]{1,9})?", minimum=0, examples=[2.95]),
+    Reads(price, Form(r"[0-9]{1,9}(\.[0-9]{1,9})?", minimum=0, examples=[2.95])),
 ]
-Day = Annotated[date, PlainValidator(day), WithJsonSchema({"type": "string", "format": "date"})]
+Day = Annotated[date, Reads(day, {"type": "string", "format": "date"})]
 Label = Annotated[
     str,
-    PlainValidator(matching(_LABEL, "a name", _LABEL_HELP)),
-    schema_of(_LABEL),
+    Reads(matching(_LABEL, "a name", _LABEL_HELP), Form(_LABEL)),
 ]
 Subdomain = Annotated[
     str,
-    PlainValidator(
+    Reads(
         matching(
             _SUBDOMAIN,
             "the name of a Kubernetes object",
             _LABEL_HELP + "; parts joined by dots",
             longest=253,
-        )
+        ),
+        Form(_SUBDOMAIN, longest=253),
     ),
-    schema_of(_SUBDOMAIN, longest=253),
 ]
 _ENV_NAME = r"[-._a-zA-Z][-._a-zA-Z0-9]*"
 EnvName = Annotated[
     str,
-    PlainValidator(
+    Reads(
         matching(
             _ENV_NAME,
             "the name of an environment variable",
             "write letters, digits and underscores, not beginning with a digit",
-        )
+        ),
+        Form(_ENV_NAME),
     ),
-    schema_of(_ENV_NAME),
 ]
 # No step . or .. anywhere: [\s\S] is any character, line ends among them.
 _ABSOLUTE = r"/(?![\s\S]*(^|/)\.\.?(/|$))(?!\.\.?(/|$))[^:\x00]*"
 _RELATIVE = r"(?!/)(?![\s\S]*/\.\.(/|$))(?!\.\.(/|$))[^\\\x00]+"
 AbsolutePath = Annotated[
     str,
-    PlainValidator(
+    Reads(
         matching(
             _ABSOLUTE,
             "an absolute path",
             "write a path that begins with / and has no `..` and no colon",
             rule="bad-path",
-        )
+        ),
+        Form(_ABSOLUTE),
     ),
-    schema_of(_ABSOLUTE),
 ]
 RelativePath = Annotated[
     str,
-    PlainValidator(
+    Reads(
         matching(
             _RELATIVE,
             "a path inside the repository",
             "write a path from the root of the repository, with / and without `..`",
             rule="bad-path",
-        )
+        ),
+        Form(_RELATIVE),
     ),
-    schema_of(_RELATIVE),
 ]
 _SECRET = rf"{_SUBDOMAIN}/[-._a-zA-Z0-9]+"
 SecretRef = Annotated[
     str,
-    PlainValidator(secret_reference(_SECRET, 506)),
-    schema_of(_SECRET, examples=["hf/token"]),
+    Reads(secret_reference(_SECRET, 506), Form(_SECRET, examples=["hf/token"])),
 ]
 _QUALIFIED = (
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 )
 QualifiedName = Annotated[
     str,
-    PlainValidator(
+    Reads(
         matching(
             _QUALIFIED,
             "a label or resource name",
             "write name or prefix/name, such as example.com/purpose",
             longest=317,
-        )
+        ),
+        Form(_QUALIFIED, longest=317),
     ),
-    schema_of(_QUALIFIED, longest=317),
 ]
 _LABEL_VALUE = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
 LabelValue = Annotated[
     str,
-    PlainValidator(
+    Reads(
         matching(
             _LABEL_VALUE,
             "a label's value",
             "write at most 63 letters, digits, - _ and ., a letter or digit at both ends",
-        )
+        ),
+        Form(_LABEL_VALUE),
     ),
-    schema_of(_LABEL_VALUE),
 ]
 Words = Annotated[
     tuple[str, ...],
-    PlainValidator(split_command),
-    WithJsonSchema(TEXT_SCHEMA | {"minLength": 1}),
+    Reads(split_command, TEXT_SCHEMA | {"minLength": 1}),
 ]
 Command = Annotated[
     Annotated[Words, Scalars] | Annotated[list[Text], Field(min_length=1), Lists],

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PlainValidator
+from pydantic import Field
 
 from compiler.declaration import Defaults
 from compiler.fields import (
     Command,
     Fields,
     Flag,
+    Form,
     Label,
     OneOf,
+    Reads,
     RelativePath,
     Text,
     described,
     matching,
-    schema_of,
 )
 from compiler.names import DIGEST
 
 Digest = Annotated[
     str,
-    PlainValidator(
+    Reads(
         matching(
             DIGEST,
             "a digest",
             "write sha256: and 64 hex digits",
             rule="bad-image-reference",
-        )
+        ),
+        Form(DIGEST),
     ),
-    schema_of(DIGEST),
 ]
 
 

@@ -7,9 +7,8 @@ import unicodedata
 from typing import Annotated
 
 from msgspec import Struct
-from pydantic import PlainValidator
 
-from compiler.fields import schema_of
+from compiler.fields import Form, Reads
 from compiler.nodes import Mapping
 from compiler.scalars import fault, letters, matching, shown
 
@@ -117,8 +116,10 @@ def _accelerators(value: object) -> AcceleratorCount:
 
 Accelerators = Annotated[
     AcceleratorCount,
-    PlainValidator(_accelerators),
-    schema_of(r" *[A-Za-z][A-Za-z0-9._-]{0,62} *(: *[1-9][0-9]{0,3} *)?", examples=["H100:8"]),
+    Reads(
+        _accelerators,
+        Form(r" *[A-Za-z][A-Za-z0-9._-]{0,62} *(: *[1-9][0-9]{0,3} *)?", examples=["H100:8"]),
+    ),
 ]
 
 DIGEST = r"sha256:[0-9a-f]{64}"
@@ -171,18 +172,17 @@ def _image(value: object) -> ImageName:
 
 ImageRef = Annotated[
     ImageName,
-    PlainValidator(_image),
-    schema_of(f"{_FOLDER.pattern}|{_REFERENCE.pattern}", examples=["llm-sft"]),
+    Reads(_image, Form(f"{_FOLDER.pattern}|{_REFERENCE.pattern}", examples=["llm-sft"])),
 ]
 RunRef = Annotated[
     str,
-    PlainValidator(
+    Reads(
         matching(
             r"r[1-9][0-9]{0,5}",
             "a run such as r2",
             "write r and the run's number, such as r2",
             rule="bad-run-reference",
-        )
+        ),
+        Form(r"r[1-9][0-9]{0,5}", examples=["r2"]),
     ),
-    schema_of(r"r[1-9][0-9]{0,5}", examples=["r2"]),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PlainValidator
+from pydantic import Field
 
 from compiler.fields import (
     AbsolutePath,
@@ -13,44 +13,45 @@ from compiler.fields import (
     EnvName,
     Fields,
     Flag,
+    Form,
     Label,
     LabelValue,
     Memory,
     OneOf,
     Price,
     QualifiedName,
+    Reads,
     Shm,
     Subdomain,
     Text,
     Whole,
     described,
     matching,
-    schema_of,
 )
 
 _VERSION = r"v?[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.-]+)?"
 Version = Annotated[
     str,
-    PlainValidator(
+    Reads(
         matching(
             _VERSION,
             "a version",
             "write a version such as 1.9.4",
-        )
+        ),
+        Form(_VERSION, examples=["1.9.4"]),
     ),
-    schema_of(_VERSION, examples=["1.9.4"]),
 ]
 _ACCELERATOR = r"[A-Za-z][A-Za-z0-9._-]{0,62}"
 AcceleratorName = Annotated[
     str,
-    PlainValidator(
+    Reads(
         matching(
             _ACCELERATOR,
             "an accelerator's name",
             "write a name such as H100 or A100-80GB",
-        )
+        ),
+        Form(_ACCELERATOR),
     ),
-    schema_of(_ACCELERATOR),
 ]
 BackendName = Annotated[Literal["pytorchjob", "job"], OneOf()]
 Access = Annotated[
@@ -123,8 +124,13 @@ class Accelerator(Fields):
     node: Node = Field(description="What one of these nodes offers.")
     price: Price | None = described("Price of one for an hour.")
     memory: Memory | None = described("Memory of one accelerator.")
-    flavor: Subdomain | None = described("The Kueue ResourceFlavor of these nodes.")
+    flavor: Subdomain | None = described(
+        "The Kueue ResourceFlavor of these nodes; default: the accelerator's name in lower case."
+    )
     node_labels: dict[QualifiedName, LabelValue] | None = described("Labels of these nodes.")
+    taints: list[Toleration] | None = described(
+        "Taints of these nodes; runs that ask for them tolerate them."
+    )
     per_accelerator: PerAccelerator | None = described(
         "Defaults of a job, for each accelerator it asks for."
     )
@@ -141,8 +147,11 @@ class CpuNodes(Fields):
     nodes: Count = Field(description="How many there are.")
     node: Node = Field(description="What one of them offers.")
     price: Price | None = described("Price of one core for an hour.")
-    flavor: Subdomain | None = described("The Kueue ResourceFlavor of these nodes.")
+    flavor: Subdomain | None = described("The Kueue ResourceFlavor of these nodes; default: cpu.")
     node_labels: dict[QualifiedName, LabelValue] | None = described("Labels of these nodes.")
+    taints: list[Toleration] | None = described(
+        "Taints of these nodes; runs that ask for them tolerate them."
+    )
 
 
 class Queue(Fields):
@@ -189,7 +198,7 @@ class Network(Fields):
 
 
 class Toleration(Fields):
-    """A taint that a placement tolerates."""
+    """A taint of some nodes, which pods tolerate."""
 
     key: QualifiedName = Field(description="The taint's key.")
     value: LabelValue | None = described("The taint's value; without it any value.")
@@ -230,6 +239,9 @@ class Cluster(Fields):
     admission: Annotated[Literal["kueue", "ledger"], OneOf()] | None = described(
         "Who makes runs wait: kueue (default) or the ledger."
     )
+    kueue_objects: Flag | None = described(
+        "Whether publish writes Kueue's flavors, quotas and queues from this file; default true."
+    )
     currency: Text | None = described("The currency of prices.", examples=["USD"])
     accelerators: dict[AcceleratorName, Accelerator] | None = described(
         "The accelerators, by the name that jobs use."
@@ -247,7 +259,8 @@ class Cluster(Fields):
     network: Network | None = described("How the pods talk to one another.")
     placements: dict[Label, Placement] | None = described("Nodes that jobs may ask for by name.")
     topology: dict[Label, TopologyLevel] | None = described(
-        "The levels of the cluster's topology, by the name that jobs use."
+        "The levels of the cluster's topology, from the widest to the narrowest, by the name that "
+        "jobs use."
     )
     init_image: Text | None = described(
         "The image of the operator's own init container, for clusters without a public registry."

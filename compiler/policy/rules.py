@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field
 
-from compiler.fields import Day, Fields, Label, Price, Seconds, Text, described, one_of
+from compiler.fields import Day, Fields, Label, Price, Reads, Seconds, Text, described, one_of
 from compiler.policy.team import Handle
 
 Weight = Annotated[
     str,
-    PlainValidator(one_of("error", "warning", "notice", "off")),
-    WithJsonSchema({"type": "string", "enum": ["error", "warning", "notice", "off"]}),
+    Reads(
+        one_of("error", "warning", "notice", "off"),
+        {"type": "string", "enum": ["error", "warning", "notice", "off"]},
+    ),
 ]
 
 

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, PlainValidator
+from pydantic import Field
 
 from compiler.declaration import Defaults
 from compiler.fields import (
     Count,
     Fields,
+    Form,
     Label,
+    Reads,
     Seconds,
     Subdomain,
     Text,
     Whole,
     described,
     matching,
-    schema_of,
 )
 from compiler.policy.cluster import AcceleratorName
 
 _HANDLE = r"@?[A-Za-z0-9][A-Za-z0-9-]*(/[A-Za-z0-9._-]+)?"
 Handle = Annotated[
     str,
-    PlainValidator(
+    Reads(
         matching(
             _HANDLE,
             "a GitHub handle",
             "write a login such as kim, or org/team",
-        )
+        ),
+        Form(_HANDLE),
     ),
-    schema_of(_HANDLE),
 ]
 
 
