@@ -23,7 +23,7 @@ from compiler.model import (
 )
 from compiler.names import ImageName
 from compiler.rules import finding
-from compiler.site import Site
+from compiler.site import Site, toleration
 from compiler.suggestions import choose
 from compiler.variables import circle_in_words, circular, ordered
 
@@ -194,20 +194,24 @@ class Resolver:
         return made
 
     def placement(self, fields: declared.Member, at: Route) -> Placement:
-        """Labels and taints of the named placements, and of the nodes with the accelerators.
+        """Labels and taints of the nodes with the accelerators, and of the named placements.
 
-        Under Kueue the ResourceFlavor selects the nodes of an accelerator; without it the pods do.
+        The labels are the run's own under Kueue too: in a queue that gives out two accelerators
+        with one resource name, only they say which of the two flavors is meant. The taints of the
+        accelerators' nodes are tolerated by the flavor there.
         """
         known = self.site.cluster.value.placements or {}
-        labels: dict[str, str] = {}
-        if not self.site.kueue:
-            catalogue = self.site.cluster.value
-            wanted = fields.accelerators
-            nodes = (
-                self.site.accelerator(wanted.name) if wanted is not None else catalogue.cpu_nodes
-            )
-            labels.update((nodes.node_labels if nodes is not None else None) or {})
+        wanted = fields.accelerators
+        nodes = (
+            self.site.accelerator(wanted.name)
+            if wanted is not None
+            else self.site.cluster.value.cpu_nodes
+        )
+        labels = dict((nodes.node_labels if nodes is not None else None) or {})
         tolerations: list[dict[str, str]] = []
+        queued = self.site.kueue and self.effective.declaration.queue is not None
+        if nodes is not None and not queued:
+            tolerations += [toleration(taint) for taint in nodes.taints or ()]
         names: list[tuple[str, Route]] = [
             (name, (*at, index)) for index, name in enumerate(fields.placement or ())
         ]
@@ -223,11 +227,5 @@ class Resolver:
                 )
                 continue
             labels.update(known[name].node_labels or {})
-            for taint in known[name].tolerations or ():
-                entry = {"key": taint.key, "operator": "Exists" if taint.value is None else "Equal"}
-                if taint.value is not None:
-                    entry["value"] = taint.value
-                if taint.effect is not None:
-                    entry["effect"] = taint.effect
-                tolerations.append(entry)
+            tolerations += [toleration(taint) for taint in known[name].tolerations or ()]
         return Placement(labels, tuple(tolerations))

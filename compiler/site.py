@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingType
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from compiler.digests import OPERATIONAL_ENV
 from compiler.images import Image, Lock
 from compiler.model import Image as RunImage
-from compiler.policy.cluster import Accelerator, Cluster, Node
+from compiler.policy.cluster import Accelerator, Cluster, Node, Toleration
 from compiler.policy.rules import RulesPolicy
 from compiler.policy.team import Team
 from compiler.repository import Document
+
+if TYPE_CHECKING:
+    from compiler.base import Base
 
 
 class Site(Struct, frozen=True):
     """Everything a check or a back end may ask about the surroundings of one run.
 
     `backend` is the name of the back end that the cluster's policy chooses for this run. Documents
-    know the places of their fields: `site.cluster.place("queues", "research")`.
+    know the places of their fields: `site.cluster.place("queues", "research")`. `base` is what the run
+    will be merged over, None where there is none that could be read.
     """
 
     root: Path
@@ -31,6 +36,7 @@ class Site(Struct, frozen=True):
     lock: Document[Lock] | None
     rules: Document[RulesPolicy] | None
     backend: str
+    base: Base | None = None
 
     def accelerator(self, name: str) -> Accelerator | None:
         """The catalogue's entry of an accelerator, or None."""
@@ -62,6 +68,16 @@ def free(node: Node, resource: str) -> Fraction:
     else:
         whole, reserved = node.memory, node.reserved_memory
     return whole.value - (reserved.value if reserved is not None else 0)
+
+
+def toleration(taint: Toleration) -> dict[str, str]:
+    """A taint of policy as a pod tolerates it."""
+    entry = {"key": taint.key, "operator": "Exists" if taint.value is None else "Equal"}
+    if taint.value is not None:
+        entry["value"] = taint.value
+    if taint.effect is not None:
+        entry["effect"] = taint.effect
+    return entry
 
 
 def with_host(repository: str) -> str:

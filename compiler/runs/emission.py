@@ -16,6 +16,7 @@ from compiler.backends import backends
 from compiler.base import Base, load
 from compiler.diagnostics import CompilerError, Severity
 from compiler.overlay import files, snapshot, team_files
+from compiler.platform.folder import Before, folder_of, namespaces_in, platform_files
 from compiler.project import Project
 from compiler.proof import Claim
 from compiler.repository import Repository
@@ -25,13 +26,11 @@ from compiler.runs.adoption import overlay_of
 from compiler.runs.entries import Entry, Ledger
 from compiler.runs.fold import JobDecision, Key, Outcome
 from compiler.runs.tombstones import (
-    PLURALS,
     ended_files,
     is_ended,
     is_tombstone,
     known,
     namespace_of,
-    platform_files,
 )
 
 Published = Callable[[str], Mapping[str, bytes] | None]
@@ -237,7 +236,6 @@ class Emission:
         return namespace_of(sentinel) or team if sentinel is not None else team
 
     def _clusters(self) -> None:
-        kinds = {(b.target.api_version, PLURALS[b.target.kind]) for b in backends().values()}
         clusters = set(self.project.policy.clusters)
         clusters |= {run.cluster for ledger in self.outcome.ledgers.values() for run in ledger.runs}
         for cluster in sorted(clusters):
@@ -251,7 +249,24 @@ class Emission:
                 if is_ended(run) and (key[0], run.name) not in there
             ]
             self._put(ended_files(cluster, new, ended))
-            self._put(platform_files(cluster, kinds))
+            self._put(platform_files(self.project.policy, cluster, self._before(cluster)))
+
+    def _before(self, cluster: str) -> Before:
+        """What the platform's folder was, and which teams still have something on the cluster."""
+        published = self.published(folder_of(cluster)) or {}
+        files = {path: data.decode() for path, data in published.items()}
+        spaces = namespaces_in(files)
+        homes: dict[str, set[str]] = {}
+        teams: set[str] = set()
+        for key, ledger in self.outcome.ledgers.items():
+            for run in ledger.on(cluster):
+                teams.add(key[0])
+                if run.active:
+                    # Nothing else says where a run is once its team has had two namespaces.
+                    now = self._namespace(cluster, key[0])
+                    moved = not spaces.get(key[0], set()) <= {now}
+                    homes.setdefault(key[0], set()).add(self._lived(key, run) if moved else now)
+        return Before(files, frozenset(teams), {t: frozenset(found) for t, found in homes.items()})
 
     def _lived(self, key: Key, run: Entry) -> str:
         """The namespace that a run was in: policy may have moved its team since."""

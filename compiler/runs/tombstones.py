@@ -1,8 +1,7 @@
 """Tombstones: the second layer, in the cluster, that keeps an ended run from coming back.
 
-One small ConfigMap per ended run, never pruned, and a ValidatingAdmissionPolicy that refuses to
-create a training object whose name has one. The policy looks for tombstones in the namespace of
-the object (a binding whose `paramRef` names no namespace looks there).
+One small ConfigMap per ended run, never pruned. `compiler.platform.admission` has the policy that
+refuses to create a training object whose name has one.
 """
 
 from __future__ import annotations
@@ -13,16 +12,15 @@ from typing import Any, cast
 
 from compiler.nodes import plain
 from compiler.overlay import API, NOTICE
+from compiler.platform.admission import LABEL
+from compiler.platform.namespaces import TEAM
 from compiler.runs.entries import Entry
 from compiler.source import decode
 from compiler.tree import read
-from compiler.yamlout import dump, dump_all
+from compiler.yamlout import dump
 
 Object = dict[str, Any]
-LABEL = "runwright/tombstone"
-TEAM = "runwright/team"
 _TEAM = re.compile(rf'^ *{TEAM}: "?([a-z0-9-]+)"?$', re.MULTILINE)
-POLICY = "runwright-tombstones"
 
 
 def tombstone(run: Entry, team: str, namespace: str) -> Object:
@@ -111,64 +109,3 @@ def namespace_of(data: bytes) -> str:
         if isinstance(found, str):
             return found
     return ""
-
-
-def platform_files(cluster: str, kinds: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """`overlays/<cluster>/platform/`: the policy that heeds tombstones, for these kinds.
-
-    `kinds` are API versions with resources in the plural, such as ("kubeflow.org/v1",
-    "pytorchjobs").
-    """
-    folder = f"overlays/{cluster}/platform"
-    header = f"# What the platform needs on {cluster}. {NOTICE}\n"
-    rules: list[Object] = []
-    for api_version, resource in sorted(kinds):
-        group, _, version = api_version.rpartition("/")
-        rules.append(
-            {
-                "apiGroups": [group],
-                "apiVersions": [version],
-                "operations": ["CREATE"],
-                "resources": [resource],
-            }
-        )
-    policy: Object = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": POLICY},
-        "spec": {
-            "failurePolicy": "Fail",
-            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-            "matchConstraints": {"resourceRules": rules},
-            "validations": [
-                {
-                    "expression": "object.metadata.name != params.data.run",
-                    "messageExpression": (
-                        "'the run ' + object.metadata.name + ' has ended, and a run never starts"
-                        " twice; `runwright bump` starts the next one'"
-                    ),
-                    "reason": "Invalid",
-                }
-            ],
-        },
-    }
-    binding: Object = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": POLICY},
-        "spec": {
-            "policyName": POLICY,
-            "validationActions": ["Deny"],
-            "paramRef": {
-                "selector": {"matchLabels": {LABEL: "true"}},
-                "parameterNotFoundAction": "Allow",
-            },
-        },
-    }
-    return {
-        f"{folder}/kustomization.yaml": header + dump({**API, "resources": ["tombstones.yaml"]}),
-        f"{folder}/tombstones.yaml": header + dump_all([policy, binding]),
-    }
-
-
-PLURALS = {"PyTorchJob": "pytorchjobs", "Job": "jobs", "TrainJob": "trainjobs"}

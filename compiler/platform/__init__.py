@@ -1,0 +1,1 @@
+"""What the platform needs on each cluster, made from policy: `overlays/<cluster>/platform/`."""
