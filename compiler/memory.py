@@ -27,6 +27,8 @@ class RunSummary(Struct, frozen=True):
     """What sums and cross-job checks need of a run; small enough for a cache.
 
     `demand` is what it holds at the most, by accelerator; `least` what an elastic one begins with.
+    `writes` are the folders that it says it writes to, `claims` those that one node at a time can
+    mount, each with its place as `stored_place` has it (see `compiler.outputs`).
     """
 
     cluster: str
@@ -45,7 +47,8 @@ class RunSummary(Struct, frozen=True):
     retries: int
     stopped: bool
     owner: str
-    writes: tuple[str, ...]
+    writes: dict[str, list[Any]]
+    claims: dict[str, list[Any]]
 
 
 class Judged(Struct):
@@ -53,7 +56,8 @@ class Judged(Struct):
 
     `depends` are the files that it mounts, each with the state that it was in (`state_of`), and
     `waivers` the files under `policy/waivers/` that it needs. `refused` are runs that stand against
-    their team's quota and nothing else: the verdict tells what would fit instead.
+    their team's quota and nothing else: the verdict tells what would fit instead. `was` is the
+    job's former name.
     """
 
     path: str
@@ -65,6 +69,7 @@ class Judged(Struct):
     depends: dict[str, str] = field(default_factory=dict[str, str])
     waivers: list[str] = field(default_factory=list[str])
     refused: list[RunSummary] = field(default_factory=list[RunSummary])
+    was: str = ""
 
 
 class Checked(Struct):
@@ -277,6 +282,7 @@ def row_of(job: Judged) -> list[Any]:
         job.depends,
         job.waivers,
         [_columns(run) for run in job.refused],
+        job.was,
     ]
 
 
@@ -286,23 +292,19 @@ def _columns(run: RunSummary) -> list[Any]:
 
 def judged_of(path: str, row: Sequence[Any]) -> Judged:
     """The job of a row."""
-    digest, team, job, findings, runs, depends, waivers, refused = row
+    digest, team, job, findings, runs, depends, waivers, refused, was = row
     return Judged(
         path,
         digest,
         team,
         job,
         [restored(item) for item in findings],
-        [_summary(*run) for run in runs],
+        [RunSummary(*run) for run in runs],
         depends,
         waivers,
-        [_summary(*run) for run in refused],
+        [RunSummary(*run) for run in refused],
+        was,
     )
-
-
-def _summary(*columns: Any) -> RunSummary:
-    *plain, writes = columns
-    return RunSummary(*plain, writes=tuple(writes))
 
 
 def stored(item: Finding) -> list[Any]:
@@ -312,14 +314,15 @@ def stored(item: Finding) -> list[Any]:
         item.code,
         item.severity.value,
         item.message,
-        _stored_place(item.place),
+        stored_place(item.place),
         item.help,
-        [[_stored_place(r.place), r.message] for r in item.related],
-        [[_stored_place(e.place), e.text] for e in item.edits],
+        [[stored_place(r.place), r.message] for r in item.related],
+        [[stored_place(e.place), e.text] for e in item.edits],
     ]
 
 
-def _stored_place(place: Place) -> list[Any]:
+def stored_place(place: Place) -> list[Any]:
+    """A place as JSON has it; `Place(*columns)` is the way back."""
     return [place.path, place.line, place.column, place.end_line, place.end_column]
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from msgspec import Struct, field
 
 from compiler.backends import Backend, Object
 from compiler.base import Base
-from compiler.diagnostics import Finding, Severity
+from compiler.diagnostics import Finding, Place, Severity
 from compiler.effective import Effective
-from compiler.memory import Judged, RunSummary
+from compiler.memory import Judged, RunSummary, stored_place
 from compiler.model import Run
 from compiler.nodes import Mapping
+from compiler.outputs import held, written
 from compiler.overlay import desired
 from compiler.quota.demand import demand, least
 from compiler.site import Site
@@ -98,14 +100,18 @@ def summarised(result: JobResult) -> Judged:
         result.team,
         result.job,
         result.findings,
-        [_summary(made.run, made.effective.declaration.owner or "") for made in result.runs],
+        [
+            _summary(made.run, made.effective.declaration.owner or "", made.site)
+            for made in result.runs
+        ],
         result.depends,
         result.waivers,
         [_summary(model) for model in beyond] if wrong and wrong <= QUOTA_RULES else [],
+        str(result.node.get("was") or "") if result.node is not None else "",
     )
 
 
-def _summary(run: Run, owner: str = "") -> RunSummary:
+def _summary(run: Run, owner: str = "", site: Site | None = None) -> RunSummary:
     identity = run.identity
     return RunSummary(
         cluster=identity.cluster,
@@ -124,5 +130,10 @@ def _summary(run: Run, owner: str = "") -> RunSummary:
         retries=run.retries,
         stopped=run.stopped,
         owner=owner,
-        writes=(),
+        writes=_places(written(run, site)) if site is not None else {},
+        claims=_places(held(run, site)) if site is not None else {},
     )
+
+
+def _places(found: dict[str, Place]) -> dict[str, list[Any]]:
+    return {name: stored_place(place) for name, place in found.items()}

@@ -21,7 +21,8 @@ class Mounted(Struct, frozen=True):
     `kind` is a mount's kind, `file`, or `other` for a volume of `pod:` that is none of these.
     `path` is normal (no `//`, no `/` at its end) and empty where `pod:` has a claim that no
     container mounts. `route` is the whole entry, `source_route` the name of what is mounted;
-    `by` says which field: mounts, checkpoint, files or pod.
+    `by` says which field: mounts, checkpoint, files or pod. `sub_path` is the folder of the volume
+    that is mounted, "" for all of it.
     """
 
     container: str
@@ -32,6 +33,7 @@ class Mounted(Struct, frozen=True):
     route: Route
     source_route: Route
     by: str
+    sub_path: str = ""
 
 
 @for_the_run
@@ -95,6 +97,7 @@ def _mounts(mounts: tuple[Mount, ...], container: str, at: Route) -> Iterator[Mo
             route,
             source,
             "mounts",
+            mount.sub_path or "",
         )
 
 
@@ -117,8 +120,10 @@ def _passed(run: Run, member: Member) -> Iterator[Mounted]:
                 used.add(name)
                 read_only = str(entry.get("readOnly", "")) == "true"
                 at = (*route, "volumeMounts", index)
+                # A path with variables stays as it is: whoever compares paths must know.
+                sub = str(entry.get("subPathExpr", "") or entry.get("subPath", ""))
                 yield _volume(
-                    *volumes[name], str(container.get("name", "")), normal(path), read_only, at
+                    *volumes[name], str(container.get("name", "")), normal(path), read_only, at, sub
                 )
     for name, (route, node) in volumes.items():
         if name not in used:
@@ -126,13 +131,21 @@ def _passed(run: Run, member: Member) -> Iterator[Mounted]:
 
 
 def _volume(
-    at: Route, node: Mapping, container: str, path: str, read_only: bool, route: Route
+    at: Route,
+    node: Mapping,
+    container: str,
+    path: str,
+    read_only: bool,
+    route: Route,
+    sub_path: str = "",
 ) -> Mounted:
     claim = node.get("persistentVolumeClaim")
     if isinstance(claim, Mapping) and "claimName" in claim:
         read_only = read_only or str(claim.get("readOnly", "")) == "true"
         source_route = (*at, "persistentVolumeClaim", "claimName")
+        name = str(claim["claimName"])
         return Mounted(
-            container, path, "claim", str(claim["claimName"]), read_only, route, source_route, "pod"
+            container, path, "claim", name, read_only, route, source_route, "pod", sub_path
         )
-    return Mounted(container, path, "other", str(node.get("name", "")), read_only, route, at, "pod")
+    name = str(node.get("name", ""))
+    return Mounted(container, path, "other", name, read_only, route, at, "pod", sub_path)
