@@ -305,3 +305,26 @@ def test_text_is_measured_and_shown_as_a_terminal_does() -> None:
     assert width("e\u0301") == 1
     assert visible("a\x1b[0m\n\u202e\t") == "a\\x1b[0m\\n\\u202e\\t"
     assert visible("漢字 é") == "漢字 é"
+
+
+def test_the_process_ends_with_the_status_and_all_that_was_printed(tmp_path: Path) -> None:
+    names = [f"job-{number}.txt" for number in range(2000)]
+    (tmp_path / "pyproject.toml").write_text("[tool.compiler]\n")
+    (tmp_path / "jobs").mkdir()
+    for name in names:
+        (tmp_path / "jobs" / name).write_text("team: nlp\n")
+    done = run("--repo", str(tmp_path), "check", "--format", "json")
+    assert done.returncode == 1
+    found = {item["path"].rpartition("/")[2] for item in json.loads(done.stdout)["findings"]}
+    assert set(names) <= found
+
+
+def test_exit_functions_run_before_the_process_ends() -> None:
+    program = (
+        "import atexit, sys; atexit.register(lambda: print('at the end'));"
+        "sys.argv = ['x', '--version']; from compiler.__main__ import run; run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("at the end\n")

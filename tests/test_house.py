@@ -132,7 +132,7 @@ def test_the_scripts_can_be_run() -> None:
 def test_the_package_and_its_schemas_go_together() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["name"] == "runwright"
-    assert project["project"]["scripts"] == {"runwright": "compiler.cli:main"}
+    assert project["project"]["scripts"] == {"runwright": "compiler.__main__:run"}
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["sources"] == {
         "schemas": "compiler/data/schemas",
