@@ -16,6 +16,7 @@ from compiler.diagnostics import Severity
 from compiler.images import Image, Lock
 from compiler.policy.adopted import AdoptedRun
 from compiler.policy.cluster import Cluster
+from compiler.policy.expectation import PolicyTest
 from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
 from compiler.policy.team import Team
 from compiler.runs.ledgerfile import LedgerFields
@@ -29,6 +30,7 @@ MODELS: dict[str, tuple[type[BaseModel], str, str]] = {
     "rules": (RulesPolicy, "Rules", "policy/rules.yaml"),
     "waiver": (WaiverPolicy, "Waiver", "policy/waivers/*.yaml"),
     "stop": (StopPolicy, "Stop", "policy/stops/*.yaml"),
+    "policy-test": (PolicyTest, "Policy test", "policy/tests/*.yaml"),
     "adopted": (AdoptedRun, "Adopted run", "policy/adopted/<team>/*.yaml"),
     "lock": (Lock, "Image lock", "images/lock.yaml"),
     "image": (Image, "Image", "images/<name>/image.yaml"),
@@ -54,6 +56,11 @@ EXAMPLES: dict[str, Any] = {
         "approver": "kim",
         "until": "2027-03-31",
     },
+    "policy-test": {
+        "description": "Half of an accelerator is not to be had",
+        "job": {"team": "nlp", "image": "llm-sft", "accelerators": "H100:0.5"},
+        "expect": [{"rule": "fractional-accelerators", "at": "accelerators"}],
+    },
     "stop": {"team": "nlp", "reason": "the budget of the month is spent", "until": "2027-01-31"},
 }
 
@@ -63,6 +70,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     made = {name: _of_model(name) for name in (*MODELS, *WRITTEN)}
     made["archive"] = _archive()
     made["check"] = _check()
+    made["policy-results"] = _policy_results()
     made["plan"] = _plan()
     return dict(sorted(made.items()))
 
@@ -115,9 +123,8 @@ def _tidied(node: Any) -> Any:
     return fields
 
 
-def _check() -> dict[str, Any]:
-    """What `check --format json` prints. Output may grow by keys, so others are not refused."""
-    count = {"type": "integer", "minimum": 0}
+def _finding() -> dict[str, Any]:
+    """A finding as every verb prints it."""
     position = {"type": ["integer", "null"], "minimum": 1}
     word = {"type": "string"}
     related = _object(
@@ -127,7 +134,7 @@ def _check() -> dict[str, Any]:
         column=position,
         message=word,
     )
-    finding = _object(
+    return _object(
         "One mistake.",
         code={"type": "string", "pattern": "^[A-Z]{3}[0-9]{3}$"},
         rule={"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$"},
@@ -141,6 +148,11 @@ def _check() -> dict[str, Any]:
         help={"type": "string", "description": "What to write instead; may be empty."},
         related={"type": "array", "items": related},
     )
+
+
+def _check() -> dict[str, Any]:
+    """What `check --format json` prints. Output may grow by keys, so others are not refused."""
+    count = {"type": "integer", "minimum": 0}
     summary = _object(
         "The counts.", files=count, jobs=count, errors=count, warnings=count, notices=count
     )
@@ -157,8 +169,42 @@ def _check() -> dict[str, Any]:
                 "description": "Which quotas are passed, and by whom.",
             },
         },
-        "$defs": {"finding": finding},
+        "$defs": {"finding": _finding()},
     }
+
+
+def _policy_results() -> dict[str, Any]:
+    """What `policy test --format json` prints."""
+    word, perhaps = {"type": "string"}, {"type": ["string", "null"]}
+    count, number = {"type": "integer", "minimum": 0}, {"type": "integer", "minimum": 1}
+    found = {"type": "array", "items": {"$ref": "#/$defs/finding"}}
+    missing = _object(
+        "What was expected, and did not come.",
+        rule=word,
+        severity=perhaps,
+        at=perhaps,
+        message=perhaps,
+        line={**number, "description": "Where the test says so."},
+        column=number,
+        note={**word, "description": "What came in its place; may be empty."},
+    )
+    test = _object(
+        "One test.",
+        path=word,
+        description=word,
+        passed={"type": "boolean"},
+        problems={**found, "description": "What is wrong with the test itself."},
+        missing={"type": "array", "items": missing},
+        unexpected=found,
+    )
+    whole = _object(
+        "What `policy test --format json` prints.",
+        version={"const": 1, "description": "The version of this format."},
+        tests={"type": "array", "items": test},
+        summary=_object("The counts.", tests=count, passed=count, failed=count),
+    )
+    head = _head("policy-results", "Policy results", whole.pop("description"))
+    return head | whole | {"$defs": {"finding": _finding()}}
 
 
 def _plan() -> dict[str, Any]:
@@ -257,7 +303,7 @@ def _archive() -> dict[str, Any]:
     return _head("archive", "Archive", whole.pop("description")) | whole
 
 
-def _object(description: str, **properties: Any) -> dict[str, Any]:
+def _object(description: str, /, **properties: Any) -> dict[str, Any]:
     return {
         "type": "object",
         "description": description,

@@ -61,8 +61,8 @@ def authored(repository: Repository, words: list[str]) -> list[Path]:
     A link that leads out of the repository is left out: it is not ours to write.
     """
     files = list(repository.job_files()[0])
-    for folder in ("policy/clusters", "policy/teams", "policy/waivers", "policy/stops", "policy"):
-        where = repository.root / folder
+    for folder in ("clusters", "teams", "waivers", "stops", "tests", ""):
+        where = repository.root / "policy" / folder
         if where.is_dir():
             files += [p for p in sorted(where.iterdir()) if p.suffix in SUFFIXES and p.is_file()]
     files += sorted((repository.root / "images").glob("*/image.yaml"))
@@ -100,6 +100,8 @@ def existing(repository: Repository, word: str) -> Path:
 def readable(repository: Repository, word: str, path: Path) -> None:
     """Refuse a path that `check` reads nothing of: it would look clean."""
     inside = path.resolve()
+    if inside.is_relative_to((repository.root / "policy" / "tests").resolve()):
+        raise CompilerError(f"{word} is a test of policy", f"run `policy test {word}`")
     shared = [repository.root / name for name in ("policy", "base", "images")]
     if any(inside.is_relative_to(folder.resolve()) for folder in shared):
         return

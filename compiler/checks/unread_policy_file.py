@@ -48,7 +48,7 @@ RULE = Rule(
     stage="repository",
     sources=("Netcentric/accesscontroltool#150", "crowdsecurity/hub#661"),
 )
-FOLDERS = ("clusters", "teams", "waivers", "stops")
+FOLDERS = ("clusters", "teams", "waivers", "stops", "tests")
 SUFFIXES = (".yaml", ".yml")
 
 
