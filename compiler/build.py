@@ -17,6 +17,7 @@ from compiler.check import WORTH_A_PROCESS, Checked, Judged, check, context_of
 from compiler.diagnostics import Finding, Severity
 from compiler.kustomize import Kustomize, find
 from compiler.overlay import files, run_folder, snapshot, team_files
+from compiler.platform.folder import platform_files
 from compiler.project import Project
 from compiler.proof import Claim, prove
 from compiler.results import RunResult
@@ -176,6 +177,10 @@ def _tree(project: Project, overlays: Sequence[Overlay], everyone: bool) -> dict
     runs: dict[tuple[str, str], list[tuple[str, int]]] = {}
     snapshots: set[tuple[str, str]] = set()
     if everyone:
+        for cluster in project.policy.clusters:
+            if project.only_cluster in (None, cluster):
+                texts = platform_files(project.policy, cluster)
+                tree |= {name: text.encode() for name, text in texts.items()}
         for team in project.policy.teams.values():
             for cluster in team.value.clusters:
                 if project.only_cluster in (None, cluster) and cluster in project.policy.clusters:
