@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -153,11 +154,16 @@ class Memory:
         """How many declarations it knows."""
         return len(self.rows)
 
+    @cached_property
+    def job_files(self) -> tuple[list[Path], list[Finding]]:
+        """The declarations, and what is wrong with the folders that they are in; looked for once."""
+        return self.repository.job_files()
+
     def outcome(self) -> Checked | None:
         """The outcome of a check now, where it is that of the last one; else None."""
         if self.policy is None or self.together is None:
             return None
-        files, findings = self.repository.job_files()
+        files, findings = self.job_files
         if len(files) != len(self.rows):
             return None
         jobs: list[Judged] = []
