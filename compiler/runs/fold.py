@@ -5,7 +5,7 @@ A pure function. `plan` shows what it says, `publish` writes it; so both say the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from msgspec import Struct
@@ -71,7 +71,7 @@ def fold(
     *,
     stop_guard: Fraction | None = None,
     allow_stops: int | None = None,
-    pure_revert: bool = False,
+    pure_revert: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Decide about every job on every cluster that it names or has runs on.
 
@@ -81,8 +81,8 @@ def fold(
 
     Where more than `stop_guard`, a share, of the running accelerators would stop, now or once
     there is room for what takes their place, the stops and the starts that rest on them are
-    withheld, unless `allow_stops` is at least the number of runs or the publish is a `pure_revert`
-    of an earlier commit.
+    withheld, unless `allow_stops` is at least the number of runs or the publish is a
+    `pure_revert` of earlier commits, which is asked only then.
     """
     told = joined(ledgers, declared)
     books = _canonical(told.books, same or {})

@@ -19,8 +19,10 @@ from compiler.repository import Repository
 from compiler.runs import gathering
 from compiler.runs.account import Account, Line, is_news
 from compiler.runs.books import Books, read_books
+from compiler.runs.decisions import Request, folded, project_of
+from compiler.runs.effects import Judgement, effects
 from compiler.runs.fold import JobDecision, Key, Outcome
-from compiler.runs.publishing import Request, accounted, configured_branch, folded, project_of
+from compiler.runs.publishing import accounted, configured_branch
 from compiler.runs.rendering import rendered
 from compiler.runs.reporting import Report
 from compiler.runs.supposition import Conflict, Supposition, supposing
@@ -94,19 +96,25 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
             _decided(repository, git, books, trees.old, question, at) as old,
             _decided(repository, git, books, trees.new, question, at, old) as new,
         ):
+            changed = git.changed(trees.old, trees.new)
             report = Report(
                 new.account,
                 trees.source,
                 books.commits[0].commit if books.commits else "",
                 at,
                 head=trees.shown,
-                notes=[*trees.notes, *_surroundings(git.changed(trees.old, trees.new))],
+                notes=[*trees.notes, *_surroundings(changed)],
                 pending=_pending(old, new),
                 title="plan",
+                effects=effects(_judged(old), _judged(new), changed, new.outcome),
             )
             if question.diff:
                 _add_diff(report, git, books, new)
             return Planned(report, new.gathered.findings)
+
+
+def _judged(side: _Decided) -> Judgement:
+    return Judgement(side.project, side.gathered.results, side.gathered.findings)
 
 
 def published_tips(git: Supposition, question: Question) -> tuple[list[str], str, list[str]]:
@@ -226,7 +234,7 @@ def _decided(
     """What publish would decide for a commit; `old` is what it would without the change."""
     with git.checkout(commit) as folder:
         project = project_of(Repository(folder), repository, at)
-        request = Request(allow_stops=question.allow_stops, pure_revert=bool(question.revert))
+        request = Request(allow_stops=question.allow_stops)
         outcome, gathered = folded(project, git, books, commit, request, at)
         known = _by_place(old.outcome.decisions if old is not None else ())
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, field
 
-from compiler import __version__
 from compiler.diagnostics import CompilerError, Finding
 from compiler.kustomize import find
 from compiler.project import Project
@@ -23,32 +22,15 @@ from compiler.proof import prove
 from compiler.repository import Repository
 from compiler.runs import gathering
 from compiler.runs.account import Account, Caused, account, is_news, last_observed
-from compiler.runs.adoption import with_adopted
 from compiler.runs.books import FOLDER, Books, LostHistory, read_books
+from compiler.runs.decisions import Request, folded, project_of
 from compiler.runs.emission import Emission, Tree, run_folder
 from compiler.runs.entries import Ledger
-from compiler.runs.fold import Facts, Key, Outcome, fold
+from compiler.runs.fold import Key, Outcome
 from compiler.runs.git import Git, Rejected, observed_trailers
-from compiler.runs.observations import Observation
 from compiler.runs.past import Past
-from compiler.runs.room import Room
 
 RACES = 5
-KEEP = timedelta(hours=72)
-
-
-class Request(Struct, frozen=True):
-    """What a publish was asked for; None where the repository decides."""
-
-    source: str | None = None
-    remote: str = "origin"
-    branch: str | None = None
-    push: bool = True
-    dry_run: bool = False
-    observations: Sequence[Observation] = ()
-    allow_stops: int | None = None
-    reset: frozenset[str] = frozenset()
-    pure_revert: bool = False
 
 
 class Published(Struct):
@@ -207,98 +189,6 @@ def accounted(
     seen = last_observed(books.ledgers.values(), told, project.policy.clusters)
     limits = gathering.limits(project)
     return account(outcome, books.ledgers, project, gathered, limits, seen, caused, held_before)
-
-
-def project_of(at_source: Repository, here: Repository, at: datetime) -> Project:
-    """The project of an extracted tree, with the caches of the clone that it is from."""
-    # The caches of the clone serve the extracted tree too: they go by content.
-    at_source.__dict__["cache"] = here.cache
-    return Project(at_source, at=at)
-
-
-def folded(
-    project: Project,
-    git: Git,
-    books: Books,
-    source: str,
-    request: Request,
-    at: datetime,
-) -> tuple[Outcome, gathering.Gathered]:
-    """The decisions for the tree of a project, over these ledgers."""
-    gathered = gathering.gather(project, ranks(git, source), books.ledgers)
-    rules = project.policy.rules.value if project.policy.rules else None
-    keep = timedelta(seconds=rules.keep_finished) if rules and rules.keep_finished else KEEP
-    facts = Facts(
-        now=git.time(source) if source else at,
-        clock=at,
-        source=source,
-        keep=keep,
-        compiler=__version__,
-        bases=_bases(project, gathered),
-        reset=request.reset,
-        namespaces={name: team.value.namespace for name, team in project.policy.teams.items()},
-        halted=gathering.unread_stop(project),
-    )
-    ledgers, gathered.declared = with_adopted(project, books.ledgers, gathered.declared, facts)
-    outcome = fold(
-        ledgers,
-        gathered.declared,
-        request.observations,
-        gathering.stops(project),
-        Room(gathering.limits(project)),
-        facts,
-        gathering.today_digests(project, gathered, ledgers),
-        stop_guard=rules.stop_guard if rules else None,
-        allow_stops=request.allow_stops
-        if request.allow_stops is not None
-        else _allowed(git, source),
-        pure_revert=request.pure_revert,
-    )
-    return outcome, gathered
-
-
-def _allowed(git: Git, source: str) -> int | None:
-    """The stops that the merged commit itself allows, by its trailer `Allow-stops: N`."""
-    if not source:
-        return None
-    words = ("show", "-s", "--format=%(trailers:key=Allow-stops,valueonly)", source)
-    said = git.text(*words).strip()
-    return int(said) if said.isascii() and said.isdigit() else None
-
-
-def _bases(
-    project: Project, gathered: gathering.Gathered
-) -> dict[tuple[tuple[str, str], str], str]:
-    made: dict[tuple[tuple[str, str], str], str] = {}
-    for key, result in gathered.results.items():
-        for run in result.runs:
-            made[key, run.run.identity.cluster] = run.base.digest
-    return made
-
-
-def ranks(git: Git, source: str) -> gathering.Ranks:
-    """The order in which first-parent commits last changed each declaration.
-
-    Ties are broken by the path. A file that no commit has touched yet comes last.
-    """
-    order: dict[str, int] = {}
-    if source:
-        out = git.text(
-            "log",
-            "--first-parent",
-            "-m",
-            "--format=%x01",
-            "--name-only",
-            source,
-            "--",
-            f":(top,literal){git.prefix}jobs",
-        )
-        commits = out.split("\x01")
-        for rank, block in enumerate(commits):
-            for path in block.split("\n"):
-                if path:
-                    order.setdefault(path.removeprefix(git.prefix), len(commits) - rank)
-    return lambda path: order.get(path, 1 << 30)
 
 
 def _authored(git: Git, source: str, books: Books) -> str:

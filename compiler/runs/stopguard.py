@@ -7,7 +7,7 @@ more than the policy's share of the running accelerators waits for `--allow-stop
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
 from msgspec import Struct
@@ -49,7 +49,7 @@ def guarded(
     stopping: Iterable[tuple[Place, Decision]],
     share: Fraction,
     allowed: int | None,
-    pure_revert: bool,
+    pure_revert: Callable[[], bool],
     source: str,
 ) -> tuple[Guard | None, dict[Place, Decision]]:
     """The guard where it speaks, and the decisions that it withholds.
@@ -81,7 +81,7 @@ def guarded(
     if allowed is not None and len(ended) <= allowed:
         return None, {}
     names = tuple(sorted(run.name for run in ended))
-    guard = Guard(len(ended), weight, running, share, not pure_revert, names)
+    guard = Guard(len(ended), weight, running, share, not pure_revert(), names)
     return guard, found if guard.withheld else {}
 
 

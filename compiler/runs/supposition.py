@@ -131,7 +131,8 @@ class Supposition(Git):
                     f"reverting {commit[:12]} conflicts in {error}",
                     "name the later commits that touch it too, or revert by hand and plan that",
                 ) from None
-            tip = self.make_commit(self.tree(merged), [tip], f"Revert {commit}")
+            message = f"Revert {commit[:12]}\n\nThis reverts commit {commit}.\n"
+            tip = self.make_commit(self.tree(merged), [tip], message)
         return tip
 
     def named(self, words: Iterable[str], tip: str) -> list[str]:

@@ -443,6 +443,114 @@ def test_the_stop_guard_withholds_in_a_plan_and_only_warns_for_a_revert(
     assert reverted.report.account.guard is not None
 
 
+def two_more(company: Company) -> list[str]:
+    """Two runs, each published for itself, under a stop guard that lets none of both go."""
+    company.write("policy/rules.yaml", "stop_guard: 0.5\n")
+    declare("keep")(company)
+    company.merge()
+    company.publish()
+    made: list[str] = []
+    for name in ("a", "b"):
+        declare(name)(company)
+        made.append(company.merge())
+        company.publish()
+    return made
+
+
+def undo_at_once(company: Company, made: list[str]) -> None:
+    company.git("revert", "--no-edit", *reversed(made))
+
+
+def undo_as_one_commit(company: Company, made: list[str]) -> None:
+    """Squashed: the message keeps what git wrote."""
+    company.git("revert", "--no-commit", *reversed(made))
+    company.git("commit", "-qm", "".join(f"This reverts commit {name}.\n\n" for name in made))
+
+
+def undo_in_a_merge(company: Company, made: list[str]) -> None:
+    company.git("checkout", "-q", "-b", "undo")
+    company.git("revert", "--no-edit", *reversed(made))
+    company.git("checkout", "-q", "main")
+    company.git("merge", "-q", "--no-ff", "-m", "Go back", "undo")
+
+
+def go_back_by_hand(company: Company, made: list[str]) -> None:
+    """No word of a revert, but all is as it was at an earlier publish."""
+    company.git("rm", "-q", "jobs/nlp/a.yaml", "jobs/nlp/b.yaml")
+    company.git("commit", "-qm", "Take them out")
+
+
+def undo_after_words(company: Company, made: list[str]) -> None:
+    """Something was merged since the last publish, and no run stops for it."""
+    declare("keep", description="other words")(company)
+    company.merge()
+    assert company.publish().commit is None
+    company.git("revert", "--no-edit", *reversed(made))
+
+
+def undo_and_change_a_third(company: Company, made: list[str]) -> None:
+    company.git("revert", "--no-edit", *reversed(made))
+    declare("keep", args="[--lr, 9e-4]")(company)
+    company.commit()
+
+
+def claim_to_revert(company: Company, made: list[str]) -> None:
+    """A message that says so over another change."""
+    company.git("rm", "-q", "jobs/nlp/a.yaml", "jobs/nlp/b.yaml", "jobs/nlp/keep.yaml")
+    company.git("commit", "-qm", f"Go back\n\nThis reverts commit {made[1]}.")
+
+
+def revert_what_is_reverted_again(company: Company, made: list[str]) -> None:
+    """Of three reverts one is taken back: what is left undoes one commit, and nothing else."""
+    declare("keep", description="other words")(company)
+    third = company.merge()
+    company.publish()
+    company.git("revert", "--no-edit", *reversed(made), third)
+    company.git("revert", "--no-edit", "HEAD")
+
+
+PURE = (undo_at_once, undo_as_one_commit, undo_in_a_merge, go_back_by_hand)
+ALSO_PURE = (undo_after_words, revert_what_is_reverted_again)
+IMPURE = (undo_and_change_a_third, claim_to_revert)
+
+
+@pytest.mark.parametrize("undo", [*PURE, *ALSO_PURE, *IMPURE], ids=lambda undo: undo.__name__)
+def test_publish_knows_a_revert_as_plan_does(
+    company: Company, undo: Callable[[Company, list[str]], None]
+) -> None:
+    """The stop guard withholds nothing of what only undoes, in whatever shape it comes."""
+    made = two_more(company)
+    undo(company, made)
+    planned = company.plan()
+    pure = undo in (*PURE, *ALSO_PURE)
+    assert planned.report.account.guard is not None
+    assert planned.refused == (not pure)
+    expected = told(planned.report)
+    company.git("push", "-q", "origin", "main")
+    for _ in range(2):
+        # Also when it is done again, as after a crash.
+        done = company.publish(dry_run=True)
+        assert done.account is not None
+        assert done.account.guard is not None
+        assert done.account.guard.withheld == (not pure)
+    done = company.publish()
+    assert done.account is not None
+    assert told(Report(done.account, done.source, done.published, company.now)) == expected
+    stopped = {end.number for item in done.outcome.decisions for end in item.decision.ends}
+    assert bool(stopped) == pure
+    assert company.publish().commit is None
+
+
+def test_a_planned_revert_beside_an_unpublished_change_is_no_pure_one(company: Company) -> None:
+    """Publish would be asked to do both."""
+    made = two_more(company)
+    declare("keep", args="[--lr, 9e-4]")(company)
+    company.merge()
+    assert company.plan(revert=made).refused
+    company.publish()
+    assert not company.plan(revert=made).refused
+
+
 def test_ledgers_on_a_deploy_branch_are_read_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
