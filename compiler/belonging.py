@@ -12,7 +12,7 @@ from compiler.policy.team import Team
 from compiler.repository import Document, Policy, Repository
 from compiler.results import JobResult
 from compiler.rules import finding
-from compiler.suggestions import choose
+from compiler.suggestions import any_of, choose
 
 
 def name_of(result: JobResult) -> None:
@@ -92,7 +92,7 @@ def clusters_of(
                     "missing-key",
                     Place.start(result.path),
                     f"the team {team.name} has several clusters and no default_cluster",
-                    "add `cluster:` with one of: " + ", ".join(team.value.clusters),
+                    any_of(team.value.clusters, start="add `cluster:` with"),
                 )
             )
             return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic_core import PydanticCustomError
@@ -27,7 +26,7 @@ from compiler.passthrough import (
 )
 from compiler.rules import Report
 from compiler.scalars import cpu, flag, shown, size, text, whole_number
-from compiler.suggestions import nearest
+from compiler.suggestions import any_of, nearest
 
 # Fields of the objects around a pod template, and where a declaration says the same.
 JOB_FIELDS: dict[str, str] = {
@@ -135,8 +134,8 @@ def _words(owner: str) -> str:
 
 def _nearest(violation: Violation) -> str | None:
     known = {_squeezed(name): name for name in violation.wanted}
-    near = get_close_matches(_squeezed(violation.name), list(known), 1, 0.75)
-    return known[near[0]] if near else None
+    near = nearest(_squeezed(violation.name), known, 0.75)
+    return known[near] if near is not None else None
 
 
 def _unknown(violation: Violation) -> tuple[str, str]:
@@ -155,8 +154,7 @@ def _unknown(violation: Violation) -> tuple[str, str]:
     near = _nearest(violation)
     if near is not None:
         return message, f"write `{near}`"
-    known: list[str] = violation.wanted
-    return message, "write one of: " + ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    return message, any_of(violation.wanted, 12)
 
 
 def _deeper(owner: str, name: str) -> str | None:

@@ -59,9 +59,7 @@ def _team(wish: Wish, policy: Policy) -> Document[Team]:
             raise CompilerError("there is no team yet", "add one, policy/teams/<team>.yaml")
         if len(policy.teams) == 1:
             return next(iter(policy.teams.values()))
-        raise CompilerError(
-            "which team?", any_of(sorted(policy.teams), start="add --team with")
-        )
+        raise CompilerError("which team?", any_of(sorted(policy.teams), start="add --team with"))
     if f"policy/teams/{wish.team}.yaml" in policy.broken:
         raise CompilerError(f"policy/teams/{wish.team}.yaml cannot be read", "run `check`")
     if wish.team not in policy.teams:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
+from collections.abc import Iterable, Sequence
 
 SHOWN = 10
 
 
-def nearest(wrong: str, known: Iterable[str]) -> str | None:
-    """The known name that `wrong` was probably meant to be, or None."""
-    near = get_close_matches(wrong, list(known), 1, 0.6)
+def nearest(wrong: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The known name that `wrong` was probably meant to be, or None.
+
+    `likeness` is the share of letters, from 0 to 1, that the two must at least have in common.
+    """
+    from difflib import get_close_matches  # not needed where nothing is wrong
+
+    near = get_close_matches(wrong, list(known), 1, likeness)
     return near[0] if near else None
 
 
@@ -22,8 +26,14 @@ def choose(
     near = nearest(wrong, names)
     if near is not None:
         return f"write `{near}`"
-    if not names:
-        return none
+    return any_of(names) if names else none
+
+
+def any_of(names: Sequence[str], most: int = SHOWN, start: str = "write") -> str:
+    """The help for a choice among names: the only one, else the first few in their order.
+
+    `start` are the words before them: "write", "copy it to".
+    """
     if len(names) == 1:
-        return f"write `{names[0]}`"
-    return "write one of: " + ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+        return f"{start} `{names[0]}`"
+    return f"{start} one of: " + ", ".join(names[:most]) + (", ..." if len(names) > most else "")

@@ -39,6 +39,7 @@ from compiler.diagnostics import Severity
 from compiler.model import Run
 from compiler.rules import Report, Rule
 from compiler.site import Site
+from compiler.suggestions import any_of
 
 RULE = Rule(
     code="OPS816",
@@ -96,4 +97,4 @@ def _instead(site: Site, accelerator: str | None) -> str:
             else queue.accelerators is None or accelerator in queue.accelerators
         )
     ]
-    return "write one of: " + ", ".join(fitting) if fitting else "no queue of the team gives it out"
+    return any_of(fitting) if fitting else "no queue of the team gives it out"

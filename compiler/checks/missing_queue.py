@@ -38,6 +38,7 @@ from compiler.diagnostics import Severity
 from compiler.model import Run
 from compiler.rules import Report, Rule
 from compiler.site import Site
+from compiler.suggestions import any_of
 
 RULE = Rule(
     code="OPS824",
@@ -71,6 +72,6 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     yield Report(
         ("queue",),
         f"Kueue admits the runs of {site.cluster.name}, and this one names no queue",
-        "add `queue:` with one of: " + ", ".join(fitting) if fitting else "add `queue:`",
+        any_of(fitting, start="add `queue:` with") if fitting else "add `queue:`",
         ((site.cluster.place("queues", key=True), "the cluster's queues"),),
     )

@@ -41,6 +41,7 @@ from compiler.diagnostics import Severity
 from compiler.model import Run
 from compiler.rules import Report, Rule
 from compiler.site import Site, registry_of
+from compiler.suggestions import any_of
 
 RULE = Rule(
     code="SEC921",
@@ -61,6 +62,6 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             yield Report(
                 image.route,
                 f"the cluster {site.cluster.name} takes no images from `{image.value.registry}`",
-                "copy it to one of: " + ", ".join(sorted(known)),
+                any_of(sorted(known), start="copy it to"),
                 ((site.cluster.place("registries", key=True), "its registries"),),
             )

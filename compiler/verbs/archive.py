@@ -39,12 +39,12 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     from compiler.diagnostics import CompilerError
     from compiler.replacement import replace_file
     from compiler.runs.archive import documents, observed, read_text
-    from compiler.suggestions import choose
+    from compiler.suggestions import any_of, choose
 
     policy = repository.policy()
     if options.cluster is None:
         raise CompilerError(
-            "which cluster?", "add --cluster with one of: " + ", ".join(sorted(policy.clusters))
+            "which cluster?", any_of(sorted(policy.clusters), start="add --cluster with")
         )
     broken = f"policy/clusters/{options.cluster}.yaml" in policy.broken
     if options.cluster not in policy.clusters and not broken:

@@ -32,13 +32,13 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
 
     from compiler.diagnostics import CompilerError
     from compiler.schemas import schemas, text
+    from compiler.suggestions import any_of
 
     made = {name: text(schema) for name, schema in schemas().items()}
     if options.stdout is not None:
         if options.stdout not in made:
-            raise CompilerError(
-                f"there is no schema `{options.stdout}`", "write one of: " + ", ".join(made)
-            )
+            message = f"there is no schema `{options.stdout}`"
+            raise CompilerError(message, any_of(list(made)))
         sys.stdout.write(made[options.stdout])
         return 0
     folder = repository.root / "schemas"
