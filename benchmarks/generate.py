@@ -47,6 +47,9 @@ def write(folder: Path, count: int, seed: int = 1) -> list[Path]:
     (folder / "pyproject.toml").write_text("[tool.compiler]\nexample = true\n")
     for name in ("policy", "images", "base", "configs"):
         shutil.copytree(ROOT / name, folder / name)
+    # They are about jobs of the example repository, which this one has not.
+    for name in ("waivers", "stops", "tests", "adopted"):
+        shutil.rmtree(folder / "policy" / name, ignore_errors=True)
     _change(folder / "policy" / "clusters", _WIDE_CLUSTER)
     _change(folder / "policy" / "teams", _RICH_TEAM)
     teams: dict[str, list[str]] = {}
@@ -134,8 +137,9 @@ class _Job:
     def tail(self) -> list[str]:
         lines = [
             f"max_duration: {self.one('6h', '12h', '24h', '36h', '90m', '2d', '3d')}",
-            f"retry: {{max: {self.chance.randrange(1, 5)}}}",
         ]
+        if self.checkpoint:
+            lines.append(f"retry: {{max: {self.chance.randrange(1, 5)}}}")
         if self.often(0.3):
             lines.append(f"stop: {{grace: {self.one('2m', '5m', '10m')}}}")
         if self.checkpoint:
@@ -256,7 +260,7 @@ def _cpu(job: _Job) -> list[str]:
         "queue: data",
         "priority: low",
         "mounts:",
-        "  /raw: {claim: raw}",
+        "  /raw: {claim: datasets, read_only: true}",
         "security: {run_as_user: 1000, run_as_group: 1000, fs_group: 1000, non_root: true}",
     ]
 
