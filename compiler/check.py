@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +37,13 @@ def check_again(
     with _uncollected(last=True):
         known = memory.outcome()
         if known is not None:
-            return _with_history(known, repository).within(repository, paths)
+
+            def project() -> Project:
+                from compiler.project import Project
+
+                return Project(repository, at=at, cluster=cluster)
+
+            return _finished(known, repository, paths, project)
         from compiler.project import Project
 
         return check(Project(repository, at=at, cluster=cluster), paths, memory=memory)
@@ -57,8 +63,21 @@ def check(
     if memory is None:
         memory = Memory(project.repository, project.today, project.only_cluster)
     with _uncollected():
-        outcome = _check(project, memory, processes or cores())
-    return _with_history(outcome, project.repository).within(project.repository, paths)
+        outcome = _check(project, memory, processes or cores(), beside)
+        return _finished(outcome, project.repository, paths, lambda: project)
+
+
+def _finished(
+    outcome: Checked,
+    repository: Repository,
+    paths: Sequence[Path] | None,
+    project: Callable[[], Project],
+) -> Checked:
+    """The outcome with the verdict over all jobs and with what git knows, as far as is asked."""
+    from compiler.quota.verdict import with_verdict
+
+    told = with_verdict(outcome, repository, project, paths)
+    return _with_history(told, repository).within(repository, paths)
 
 
 def _with_history(outcome: Checked, repository: Repository) -> Checked:

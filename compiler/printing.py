@@ -25,6 +25,7 @@ def print_checked(checked: Checked, options: argparse.Namespace, repository: Rep
         source=reader(repository),
         root=repository.root,
         colored=colored(options.color, sys.stdout),
+        verdict=checked.verdict,
     )
     sys.stdout.write(render(options.format, report))
     return report.status(options.strict)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ class CheckReport(Struct, frozen=True, dict=True):
     """The findings in their printed order, and what they were found in.
 
     `source` gives the text of a file by its path, for snippets; None where it cannot be read.
+    `verdict` are the limits that are passed, as docs/interfaces.md has them.
     """
 
     findings: Sequence[Finding]
@@ -27,6 +29,7 @@ class CheckReport(Struct, frozen=True, dict=True):
     source: Sources
     root: Path
     colored: bool = False
+    verdict: Sequence[Mapping[str, Any]] = ()
 
     def count(self, severity: Severity) -> int:
         """How many findings weigh this much."""

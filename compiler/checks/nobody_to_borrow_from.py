@@ -17,7 +17,7 @@ clusters: [west, east]
 default_cluster: east
 quota:
   west: {A100-80GB: {guaranteed: 16, borrowing: 40}}
-  east: {MI300X: {guaranteed: 32}, A100-80GB: {guaranteed: 24}}
+  east: {MI300X: {guaranteed: 32}, A100-80GB: {guaranteed: 32}}
 caps: {nodes: 4, duration: 4d}
 claims: [datasets, checkpoints, logs]
 defaults: {priority: normal}
@@ -32,7 +32,7 @@ clusters: [west, east]
 default_cluster: east
 quota:
   west: {A100-80GB: {guaranteed: 16, borrowing: 32}}
-  east: {MI300X: {guaranteed: 32}, A100-80GB: {guaranteed: 24}}
+  east: {MI300X: {guaranteed: 32}, A100-80GB: {guaranteed: 32}}
 caps: {nodes: 4, duration: 4d}
 claims: [datasets, checkpoints, logs]
 defaults: {priority: normal}

@@ -22,7 +22,8 @@ class Claim(Struct, frozen=True):
 
     `run` is the name of its object, '' for a run that is not there yet; `until` its latest end, ''
     where there is none or it has not started. `least` is what an elastic run begins with. One that
-    is `refused` can never start as it is declared: it is told of, and takes nothing.
+    is `refused` can never start as it is declared: it is told of, and takes nothing. `seconds` is
+    its max_duration, 0 for none.
     """
 
     cluster: str
@@ -37,6 +38,7 @@ class Claim(Struct, frozen=True):
     run: str = ""
     until: str = ""
     owner: str = ""
+    seconds: int = 0
 
     @property
     def title(self) -> str:

@@ -29,7 +29,7 @@ def document(report: CheckReport) -> dict[str, Any]:
             "warnings": report.warnings,
             "notices": report.notices,
         },
-        "verdict": [],
+        "verdict": list(report.verdict),
     }
 
 

@@ -52,7 +52,7 @@ def gather(project: Project, ranks: Ranks, ledgers: Mapping[Key, Ledger]) -> Gat
     for result in results:
         findings += result.findings
     findings += _together(results, project)
-    errors = _errors_by_path(findings)
+    errors = errors_by_path(findings)
     declared: list[Declared] = []
     by_key: dict[Key, JobResult] = {}
     for path, result in zip(files, results, strict=True):
@@ -68,7 +68,7 @@ def gather(project: Project, ranks: Ranks, ledgers: Mapping[Key, Ledger]) -> Gat
             declared.append(_unusable(key, result, ranks, errors))
             continue
         by_key[key] = result
-        declared.append(_declared(key, result, project, ranks, errors))
+        declared.append(declared_of(key, result, project, ranks, errors))
     broken = _broken_teams(project, ledgers, {item.key for item in declared})
     return Gathered([*declared, *broken], by_key, findings)
 
@@ -86,7 +86,8 @@ def _together(results: Sequence[JobResult], project: Project) -> list[Finding]:
     return everywhere(found, {job.path: job.team for job in jobs}, project.policy)
 
 
-def _errors_by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+def errors_by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """The errors that stand at a file or name it, by its path."""
     errors: dict[str, list[Finding]] = {}
     for item in findings:
         if item.severity is Severity.ERROR:
@@ -107,13 +108,14 @@ def _said(item: Finding) -> str:
     return f"{item.code} {item.rule} at {item.place.path}:{item.place.line or 1}: {item.message}"
 
 
-def _declared(
+def declared_of(
     key: Key,
     result: JobResult,
     project: Project,
     ranks: Ranks,
     errors: Mapping[str, list[Finding]],
 ) -> Declared:
+    """One declaration as the fold wants it; `errors` are those of the repository, by path."""
     node, source = result.node, result.source
     found = errors.get(result.path, [])
     stopped = _word(node, "state") == "stopped"
