@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,16 @@ from msgspec import Struct, field
 from compiler.backends import Object
 from compiler.base import Base
 from compiler.buildcache import BuildCache
-from compiler.check import WORTH_A_PROCESS, Checked, Judged, check, context_of
+from compiler.check import WORTH_A_PROCESS, Beside, Checked, Judged, check, context_of
 from compiler.diagnostics import Finding, Severity
 from compiler.kustomize import Kustomize, find
-from compiler.overlay import files, run_folder, snapshot, team_files
+from compiler.overlay import PATCH, files, run_folder, snapshot, team_files
 from compiler.platform.folder import platform_files
 from compiler.project import Project
 from compiler.proof import Claim, prove
-from compiler.results import RunResult
+from compiler.results import JobResult, RunResult
 from compiler.workers import cores, share
-from compiler.writer import write
+from compiler.writer import ensure_ours, write
 
 Progress = Callable[[str, int, int], None]
 
@@ -55,6 +56,7 @@ class Built(Struct):
     runs: int = 0
     proved: int = 0
     changed: int = 0
+    gone: int = 0
     blocked: list[str] = field(default_factory=list[str])
     kustomize: Kustomize | None = None
 
@@ -71,7 +73,12 @@ def build(
     the folder cannot be written, Unavailable without kustomize, and Unfaithful where an overlay
     does not build to its model; the folder is then as it was.
     """
-    checked = check(project, paths)
+    ensure_ours(folder, project.repository.root)
+    wanted = (
+        None if paths is None else {project.repository.relative(path.resolve()) for path in paths}
+    )
+    beside = Beside(lambda made: _rendered(made, wanted))
+    checked = check(project, paths, beside=beside)
     built = Built(checked)
     bad = _bad(checked.findings)
     built.blocked = [job.path for job in checked.jobs if job.path in bad]
@@ -81,14 +88,17 @@ def build(
     try:
         stamps = {_stamp(context, job): job for job in jobs}
         known = {stamp: _recalled(project, made) for stamp, made in cache.rendered(stamps).items()}
-        new = _new(project, {s: job for s, job in stamps.items() if known.get(s) is None}, progress)
+        missing = {s: job for s, job in stamps.items() if known.get(s) is None}
+        new = _new(project, missing, beside.made, progress)
         overlays = [one for s in stamps for one in new.get(s) or known.get(s) or ()]
         built.runs = len(overlays)
         _prove(project, overlays, cache, built, progress)
         lasting = {stamp: [_lasting(one) for one in made] for stamp, made in new.items()}
         cache.keep(lasting, stamps if paths is None else None)
         tree = _tree(project, overlays, everyone=paths is None)
-        built.changed = write(folder, tree, project.repository.root)
+        written = write(folder, tree, project.repository.root)
+        built.changed = written.changed
+        built.gone = sum(name.endswith(f"/{PATCH}") for name in written.gone)
     finally:
         cache.close()
     return built
@@ -104,21 +114,26 @@ def _bad(findings: Iterable[Finding]) -> set[str]:
 
 
 def _new(
-    project: Project, jobs: Mapping[str, Judged], progress: Progress
+    project: Project, jobs: Mapping[str, Judged], made: Mapping[str, Any], progress: Progress
 ) -> dict[str, list[Overlay]]:
-    """The overlays of jobs that no earlier build rendered, under the same keys."""
-    if not jobs:
-        return {}
+    """The overlays of jobs that no earlier build rendered, under the same keys.
+
+    `made` are those that the check has rendered, by path; the others were judged by an earlier
+    check, and are judged once more for their objects.
+    """
+    entries = {stamp: made[job.path] for stamp, job in jobs.items() if job.path in made}
+    rest = [stamp for stamp in jobs if stamp not in entries]
 
     def work(part: Sequence[str]) -> Any:
-        return {stamp: _rendered(project, jobs[stamp]) for stamp in part}
+        root = project.repository.root
+        return {stamp: _rendered(project.judge(root / jobs[stamp].path)) for stamp in part}
 
-    project.prepare()
-    new: dict[str, list[Overlay]] = {}
-    for part in share(list(jobs), work, cores() if len(jobs) >= WORTH_A_PROCESS else 1):
-        new |= {stamp: [Overlay(**entry) for entry in entries] for stamp, entries in part.items()}
-        progress("rendering", len(new), len(jobs))
-    return new
+    if rest:
+        project.prepare()
+        for part in share(rest, work, cores() if len(rest) >= WORTH_A_PROCESS else 1):
+            entries |= part
+            progress("rendering", len(entries), len(jobs))
+    return {stamp: [Overlay(**entry) for entry in entries[stamp]] for stamp in jobs}
 
 
 def _stamp(context: str, job: Judged) -> str:
@@ -127,9 +142,10 @@ def _stamp(context: str, job: Judged) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _rendered(project: Project, job: Judged) -> list[dict[str, Any]]:
-    """The overlays of a job's runs, as JSON keeps them."""
-    made = project.judge(project.repository.root / job.path)
+def _rendered(made: JobResult, wanted: AbstractSet[str] | None = None) -> list[dict[str, Any]]:
+    """The overlays of a job's runs, as JSON keeps them; none where the job is not wanted."""
+    if wanted is not None and made.path not in wanted:
+        return []
     return [_overlay(one) for one in made.runs if not one.run.stopped]
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from compiler.results import RunResult
 
 API: Object = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+PATCH = "run.yaml"
+"""The file of a run's overlay that says the run."""
 NOTICE = "Written by Runwright; edits are lost."
 
 # What a person looks for first; all other keys follow by their letters.
@@ -190,14 +192,14 @@ def files(result: RunResult, base: Base) -> dict[str, str]:
         "resources": [f"../../../base/{base.digest}", *(["files.yaml"] if others else [])],
         "patches": [
             {
-                "path": "run.yaml",
+                "path": PATCH,
                 "target": {"kind": base.object["kind"], "name": base.object["metadata"]["name"]},
             }
         ],
     }
     made = {
         f"{folder}/kustomization.yaml": header + dump(kustomization),
-        f"{folder}/run.yaml": header + dump(operations(base.object, training)),
+        f"{folder}/{PATCH}": header + dump(operations(base.object, training)),
     }
     if others:
         made[f"{folder}/files.yaml"] = header + dump_all(others)

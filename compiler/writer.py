@@ -8,80 +8,43 @@ the smallest folder around all changes is replaced, which is one step as well.
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import fcntl
 import json
 import os
 import re
-import shutil
 import stat
-import sys
 from collections.abc import Generator, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, NamedTuple
 
 from compiler.diagnostics import CompilerError
+from compiler.disk import Disk
 
 MARKER = ".runwright.json"
 """Names the files in a tree that were written here: what is not in it is somebody else's."""
 
-_EXCHANGE = 2  # RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS
+
+class Written(NamedTuple):
+    """What a write did: how many files it made or changed, and which it took away, by path."""
+
+    changed: int
+    gone: AbstractSet[str]
 
 
-class Disk:
-    """The operations that change the disk; tests put one in that fails at a chosen step."""
-
-    def make_folder(self, path: Path) -> None:
-        path.mkdir()
-
-    def write(self, path: Path, data: bytes) -> None:
-        """A new file with this content; raises FileExistsError where there is one."""
-        with path.open("xb") as stream:
-            stream.write(data)
-
-    def link(self, source: Path, path: Path) -> None:
-        """The same file under a second name, or a copy where the file system has no such thing."""
-        try:
-            os.link(source, path, follow_symlinks=False)
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EEXIST):
-                raise
-            shutil.copy2(source, path, follow_symlinks=False)
-
-    def exchange(self, new: Path, old: Path) -> None:
-        """Two folders change places, in one step where the system can do that.
-
-        Where it cannot, the old one is beside the new one for a moment, as `new.old`.
-        """
-        if not _exchange(new, old):
-            aside = new.with_name("new.old")
-            self.rename(old, aside)
-            try:
-                self.rename(new, old)
-            except OSError:
-                self.rename(aside, old)
-                raise
-
-    def rename(self, source: Path, path: Path) -> None:
-        """Move a folder to a place where there is none, or an empty one; a file to any place."""
-        source.replace(path)
-
-    def remove(self, path: Path) -> None:
-        """Remove a file or a folder with everything in it."""
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+def ensure_ours(folder: Path, root: Path) -> None:
+    """Raise the CompilerError that `write` would raise for a folder that is not its to write."""
+    folder = _named(folder)
+    _permit(folder, root)
+    _known(folder)
 
 
-def write(folder: Path, files: Mapping[str, bytes], root: Path, disk: Disk | None = None) -> int:
-    """Make the tree of a folder hold these files; returns how many of them it did not hold.
+def write(
+    folder: Path, files: Mapping[str, bytes], root: Path, disk: Disk | None = None
+) -> Written:
+    """Make the tree of a folder hold these files; says what changed for that.
 
     `files` are the contents by path below the folder. Files that an earlier build wrote and that
     are not in `files` are removed; those of other people stay. `root` is the repository, whose
@@ -92,9 +55,7 @@ def write(folder: Path, files: Mapping[str, bytes], root: Path, disk: Disk | Non
     of a new file, or where the disk refuses.
     """
     disk = disk or Disk()
-    folder = Path(os.path.abspath(folder))  # noqa: PTH100 (a link to a folder keeps its name)
-    if folder.is_symlink():
-        folder = folder.resolve()
+    folder = _named(folder)
     _permit(folder, root)
     with _explained(folder):
         _clean(folder, disk)
@@ -102,7 +63,12 @@ def write(folder: Path, files: Mapping[str, bytes], root: Path, disk: Disk | Non
         changed = _changed(folder, files, known)
         if changed or known != files.keys():
             _change(folder, files, known, changed, disk)
-    return len(changed & files.keys())
+    return Written(len(changed & files.keys()), changed - files.keys())
+
+
+def _named(folder: Path) -> Path:
+    folder = Path(os.path.abspath(folder))  # noqa: PTH100 (a link to a folder keeps its name)
+    return folder.resolve() if folder.is_symlink() else folder
 
 
 def _change(
@@ -368,24 +334,3 @@ def _held(folder: Path) -> Generator[bool]:
             yield True
     finally:
         os.close(handle)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two folders in one step; False where the system or file system cannot."""
-    library = ctypes.CDLL(None, use_errno=True)
-    first, second = os.fsencode(one), os.fsencode(other)
-    if sys.platform == "darwin":
-        call = getattr(library, "renamex_np", None)
-        arguments: tuple[Any, ...] = (first, second, ctypes.c_uint(_EXCHANGE))
-    else:
-        call = getattr(library, "renameat2", None)
-        here = ctypes.c_int(-100)  # AT_FDCWD; both paths are absolute
-        arguments = (here, first, here, second, ctypes.c_uint(_EXCHANGE))
-    if call is None:
-        return False
-    if call(*arguments) == 0:
-        return True
-    number = ctypes.get_errno()
-    if number in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EXDEV):
-        return False
-    raise OSError(number, os.strerror(number), str(one))

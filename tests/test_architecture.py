@@ -24,6 +24,7 @@ STARTS_PROGRAMS = {"kustomize", "processes", "runs.git", "runs.verification", "w
 WRITES = {
     "base",
     "buildcache",
+    "disk",
     "docgen",
     "kustomize",
     "memory",
@@ -44,6 +45,7 @@ READS = {
     "buildcache",
     "cli",
     "data",
+    "disk",
     "docgen",
     "formatting",
     "guard",

@@ -11,6 +11,7 @@ from compiler import build as building
 from compiler import kustomize, proof
 from compiler.build import build
 from compiler.buildcache import BuildCache
+from compiler.check import check
 from compiler.cli import main
 from compiler.diagnostics import CompilerError, Unavailable
 from compiler.overlay import same
@@ -96,6 +97,29 @@ def test_a_stopped_job_renders_no_run_and_its_team_keeps_its_sentinel(repository
     assert listed == ["sentinel.yaml"]
     (sentinel,) = AVAILABLE[0].build(folder)
     assert sentinel["data"]["runs"] == ""
+
+
+def test_each_job_is_judged_once(repository, tmp_path, monkeypatch):
+    judged = []
+    judge = Project.judge
+
+    def counted(self, path, *more):
+        judged.append(path.name)
+        return judge(self, path, *more)
+
+    monkeypatch.setattr(Project, "judge", counted)
+    done = built(repository, tmp_path / "out")
+    assert done.proved == done.runs > 5
+    assert len(judged) == len(set(judged)) == len(done.checked.jobs)
+
+
+def test_jobs_that_a_check_has_judged_are_rendered_all_the_same(repository, tmp_path):
+    built(repository, tmp_path / "build alone")
+    shutil.rmtree(tmp_path / "cache")
+    check(Project(Repository(repository.root)))
+    done = built(repository, tmp_path / "after a check")
+    assert done.proved == done.runs
+    assert contents(tmp_path / "build alone") == contents(tmp_path / "after a check")
 
 
 def test_nothing_is_built_twice(repository, tmp_path, monkeypatch):
@@ -241,6 +265,27 @@ def test_without_kustomize_the_build_says_so_and_writes_nothing(
     assert main(words) == 1
     assert "kustomize" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_somebody_else_is_refused_before_the_work(repository, tmp_path, capsys):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    words = ["build", "--repo", str(repository.root), "-o", str(tmp_path / "mine"), "llm-sft"]
+    assert main(words) == 2
+    assert "holds notes.txt, and was not written by a build" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_part_in_the_place_of_the_whole_says_how_much_is_gone(repository, tmp_path, capsys):
+    whole = built(repository, tmp_path / "out")
+    part = built(repository, tmp_path / "out", [repository.root / "jobs/llm-sft.yaml"])
+    assert part.gone == whole.runs - part.runs > 5
+    words = ["build", "--repo", str(repository.root), "-o", str(tmp_path / "out")]
+    assert main(words) == 0
+    assert "taken away" not in capsys.readouterr().err
+    assert main([*words, "llm-sft"]) == 0
+    assert f"{part.gone} runs of an earlier build taken away" in capsys.readouterr().err
 
 
 def test_the_overlays_of_the_repository_are_never_the_output(repository, capsys):

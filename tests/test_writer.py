@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from compiler import writer
+from compiler import disk
 from compiler.diagnostics import CompilerError
-from compiler.writer import MARKER, Disk, write
+from compiler.disk import Disk
+from compiler.writer import MARKER, write
 
 OLD = {"overlays/a/run.yaml": b"old a\n", "overlays/b/run.yaml": b"b\n", "gone.yaml": b"x\n"}
 NEW = {"overlays/a/run.yaml": b"new a\n", "overlays/b/run.yaml": b"b\n", "c/d/run.yaml": b"c\n"}
@@ -86,7 +87,7 @@ class Stepwise(Faulty):
 
     def exchange(self, new, old):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(writer, "_exchange", lambda new, old: False)
+            patch.setattr(disk, "_exchange", lambda new, old: False)
             Disk.exchange(self, new, old)
 
 
@@ -110,7 +111,7 @@ def test_writes_what_it_was_given(place):
 def test_replaces_its_own_files_and_removes_those_that_are_gone(place):
     folder, root = place
     write(folder, OLD, root)
-    write(folder, NEW, root)
+    assert write(folder, NEW, root) == (2, {"gone.yaml"})
     assert contents(folder) == NEW
     assert beside(folder) == ["build"]
 
@@ -294,10 +295,10 @@ def test_only_the_smallest_folder_around_the_changes_is_replaced(place):
     write(folder, NEW, root)
     kept = [(folder / name).stat().st_ino for name in ("overlays", "overlays/b", "c")]
     disk = Faulty(10**9)
-    assert write(folder, {**NEW, "overlays/a/run.yaml": b"newer\n"}, root, disk) == 1
+    assert write(folder, {**NEW, "overlays/a/run.yaml": b"newer\n"}, root, disk).changed == 1
     assert [(folder / name).stat().st_ino for name in ("overlays", "overlays/b", "c")] == kept
     assert (folder / "overlays/a/run.yaml").read_bytes() == b"newer\n"
-    assert write(folder, {**NEW, "overlays/a/run.yaml": b"newer\n"}, root, Faulty(1)) == 0
+    assert write(folder, {**NEW, "overlays/a/run.yaml": b"newer\n"}, root, Faulty(1)) == (0, set())
 
 
 def test_a_folder_without_files_is_gone(place):
@@ -333,7 +334,7 @@ def test_without_hard_links_files_are_copied(place, monkeypatch):
 
 
 def test_without_an_exchange_two_moves_do(place, monkeypatch):
-    monkeypatch.setattr(writer, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(disk, "_exchange", lambda one, other: False)
     folder, root = place
     write(folder, OLD, root)
     write(folder, NEW, root)

@@ -45,6 +45,8 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     if built.kustomize is not None:
         known = built.runs - built.proved
         said += f"; {built.proved} built with {built.kustomize.name}, {known} known from before"
+    if built.gone:
+        said += f"; {_count(built.gone, 'run')} of an earlier build taken away"
     if built.blocked:
         said += f"; {_count(len(built.blocked), 'job')} left out because of errors"
     sys.stderr.write(said + "\n")
