@@ -10,6 +10,7 @@ from collections.abc import Mapping as MappingType
 from datetime import UTC, date, datetime
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from compiler.nodes import Mapping
 from compiler.policy.team import Team
 from compiler.repository import Document, Policy, Repository
 from compiler.results import Ask, JobResult, RunResult
-from compiler.rules import Report, finding, of_stage
+from compiler.rules import Report, checks_of, finding, of_stage
 from compiler.site import Site
 from compiler.source import MOST, decode
 from compiler.tree import read, settle
@@ -50,7 +51,7 @@ class Project:
         self.at = at or datetime.now(UTC)
         self.only_cluster = cluster
         self.number = number
-        self._sites: dict[tuple[str, str, str], Site] = {}
+        self._sites: dict[tuple[str, str, str, str], Site] = {}
 
     @cached_property
     def policy(self) -> Policy:
@@ -152,8 +153,8 @@ class Project:
         shape = validate(Declaration, node, "a job")[1]
         result.findings += [item for item in shape if item.place not in told]
 
-    def _site(self, team: Document[Team], cluster: str, backend: str) -> Site:
-        key = (team.name, cluster, backend)
+    def _site(self, team: Document[Team], cluster: str, backend: str, base: Base | None) -> Site:
+        key = (team.name, cluster, backend, base.digest if base is not None else "")
         site = self._sites.get(key)
         if site is None:
             policy = self.policy
@@ -165,6 +166,7 @@ class Project:
                 policy.lock,
                 policy.rules,
                 backend,
+                base,
             )
         return site
 
@@ -197,7 +199,8 @@ class Project:
             # The file about them has its own finding, which everything here would repeat.
             return None
         backend = backends()[chosen[0]]
-        site = self._site(team, cluster, backend.target.name)
+        base = ask.base or self.bases.get(backend.target.name)
+        site = self._site(team, cluster, backend.target.name, base)
         identity = Identity(
             result.job,
             team.name,
@@ -236,7 +239,6 @@ class Project:
             )
             for feature in sorted(used(run) - backend.target.keeps)
         )
-        base = ask.base or self.bases.get(backend.target.name)
         if base is None:
             name, kind = backend.target.name, backend.target.kind
             if not (self.repository.root / "base" / name).is_dir():
@@ -277,17 +279,15 @@ class Project:
     def _checked(
         self, stage: Any, run: Run, site: Site, objects: Sequence[Object]
     ) -> Iterator[Finding]:
-        for rule in of_stage(stage):
-            assert rule.check is not None
-            found = rule.check(run, site, objects) if stage == "object" else rule.check(run, site)
-            reports = iter(found)
-            for number, report in enumerate(reports, 1):
-                item = placed(rule.name, report, run.origins)
-                if number == MOST and next(reports, None) is not None:
-                    # The rest is not looked for: a file can hold thousands of one mistake.
+        about = (run, site, objects) if stage == "object" else (run, site)
+        for name, check in checks_of(stage):
+            # The rest is not looked for: a file can hold thousands of one mistake.
+            reports = list(islice(check(*about), MOST + 1))
+            for report in reports[:MOST]:
+                item = placed(name, report, run.origins)
+                if len(reports) > MOST and report is reports[MOST - 1]:
                     more = f"{item.message} (more such places in this file are not listed)"
-                    yield replace(item, message=more)
-                    break
+                    item = replace(item, message=more)
                 yield item
 
 

@@ -118,6 +118,12 @@ def of_stage(stage: Stage) -> Sequence[Registered]:
 
 
 @cache
+def checks_of(stage: Stage) -> Sequence[tuple[str, Callable[..., Iterable[Report]]]]:
+    """The names and check functions of one stage's rules, in the order of their codes."""
+    return tuple((r.name, r.check) for r in of_stage(stage) if r.check is not None)
+
+
+@cache
 def _by_code() -> tuple[Registered, ...]:
     return tuple(sorted(registered().values(), key=lambda r: r.rule.code))
 

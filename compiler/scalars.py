@@ -211,7 +211,6 @@ def size(value: object) -> Quantity:
         return value
     word = letters(value, "a size in bytes such as 64Gi")
     amount = quantity.parse(word)
-    spellings = quantity.binary_and_decimal(word)
     if (
         amount is None
         or (amount.value < 1 and amount.value > 0)
@@ -223,6 +222,7 @@ def size(value: object) -> Quantity:
                 f"`m` is a thousandth, so {shown(value)} is {float(amount.value):g} bytes",
                 f"write {word[:-1]}Mi (2^20 bytes) or {word[:-1]}M (10^6 bytes)",
             )
+        spellings = quantity.binary_and_decimal(word)
         options = (
             f"write {spellings[0]} (binary) or {spellings[1]} (decimal)"
             if spellings
