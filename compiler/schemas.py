@@ -242,6 +242,7 @@ def _plan() -> dict[str, Any]:
         differences={**words, "description": "What has changed since the run before it."},
         notes=words,
         caused={"type": "boolean", "description": "Whether this change brings it about."},
+        adopted={"type": "boolean", "description": "Whether it ran before and is taken in now."},
     )
     sums = _object(
         "What a team holds on a cluster.",
@@ -263,6 +264,24 @@ def _plan() -> dict[str, Any]:
         withheld={"type": "boolean"},
         text=word,
     )
+    effect = _object(
+        "A rule that jobs break, or no longer break, which the change does not touch.",
+        effect={"enum": ["fails", "frees"]},
+        code={"type": "string", "pattern": "^[A-Z]{3}[0-9]{3}$"},
+        rule=word,
+        path={**perhaps, "description": "Where the line is that does it."},
+        line=number,
+        jobs={**words, "description": "As team/job."},
+        running={**words, "description": "Their runs, which go on all the same."},
+    )
+    grandfathered = _object(
+        "A run that goes on although an error stands against its declaration.",
+        cluster=word,
+        team=word,
+        job=word,
+        number=number,
+        reason=word,
+    )
     whole = _object(
         "What `plan --format json` prints; `publish` adds `commit`.",
         version={"const": 1, "description": "The version of this format."},
@@ -272,7 +291,10 @@ def _plan() -> dict[str, Any]:
         runs={"type": "array", "items": run},
         quota={"type": "array", "items": sums},
         guard={"anyOf": [{"type": "null"}, guard]},
+        effects={"type": "array", "items": effect},
+        grandfathered={"type": "array", "items": grandfathered},
         unchanged=count,
+        due={**count, "description": "Jobs that the next publish changes in any case."},
         notes=words,
     )
     return _head("plan", "Plan", whole.pop("description")) | whole
@@ -289,6 +311,8 @@ def _archive() -> dict[str, Any]:
         outcome={"enum": ["running", "succeeded", "failed"]},
         seconds={"type": ["integer", "null"], "minimum": 0, "description": "Since it began."},
         accelerator_hours={**perhaps, "pattern": r"^[0-9]+(\.[0-9]+)?$"},
+        began={**perhaps, "description": "When its pods began, RFC 3339."},
+        finished={**perhaps, "description": "When it came to its end, RFC 3339."},
         exit={"type": ["integer", "null"], "description": "Of the process that failed first."},
         reason=perhaps,
     )

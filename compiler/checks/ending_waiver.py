@@ -9,18 +9,19 @@ On the day after its last one, what it waives is reported again. If that is an e
 cannot start a run any more, and somebody finds out in a hurry.
 
 ## Example
-```yaml
-# policy/rules.yaml
-waiver_notice: 99999d
-severity: {deadline-not-timed: "off"}
+```sh
+# Its last day is in a week.
+day=$(date -u -d '+7 days' +%F 2>/dev/null || date -u -v +7d +%F)
+cat >policy/waivers/wav2vec.yaml <<END
+rule: duration-above-cap
+jobs: [speech/wav2vec]
+reason: an epoch takes a day, and it cannot go on from within one yet
+approver: example-org/platform
+until: $day
+END
 ```
 
 ## Use instead
-```yaml
-# policy/rules.yaml
-waiver_notice: 30d
-severity: {deadline-not-timed: "off"}
-```
 ```yaml
 # policy/waivers/wav2vec.yaml
 rule: duration-above-cap

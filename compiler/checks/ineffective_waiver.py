@@ -24,7 +24,8 @@ waive: [{rule: part-of-node, reason: a test of the fabric, until: 2126-01-31}]
 ```yaml
 team: nlp
 image: llm-sft
-accelerators: H100:8
+accelerators: H100:4
+num_nodes: 2
 queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}

@@ -13,6 +13,8 @@ from compiler.runs.account import Line
 from compiler.runs.reporting import (
     Report,
     details,
+    effect_lines,
+    grandfathered_lines,
     heading,
     holding,
     observed_lines,
@@ -110,6 +112,8 @@ def _entry(line: Line) -> Iterator[str]:
 
 def _tail(report: Report) -> Iterator[str]:
     for title, rows in (
+        ("Jobs that it does not touch, and fails or frees", effect_lines(report)),
+        ("Runs that go on although nothing new would start", grandfathered_lines(report.account)),
         ("Quota: accelerators held, before → after", quota_lines(report.account.quota)),
         ("Last observations", observed_lines(report)),
         ("Notes", report.notes),

@@ -10,12 +10,15 @@ from msgspec import Struct, field
 
 from compiler.quantity import duration_text
 from compiler.runs.account import Account, Held, Line
+from compiler.runs.effects import NAMED, Effect, told_effects
 from compiler.terminal import visible
 
 VERSION = 1
 WILL_NOT_START = "WILL NOT START"
-# The order in which a reviewer asks.
+# Beside the actions, what a line can be about; the order is that in which a reviewer asks.
+ADOPT = "adopt"
 SECTIONS: tuple[tuple[str, str], ...] = (
+    (ADOPT, "ADOPTS"),
     ("start", "STARTS"),
     ("resume", "RESUMES"),
     ("stop", "STOPS"),
@@ -33,7 +36,8 @@ class Report(Struct):
     `source` and `published` are commits: the one that the account is measured from, and the newest
     publish commit, '' for none. `head` says what was looked at, `notes` what else a reader should
     know. `diff` is the rendered difference, `now` the time that ages are counted to. `pending` says
-    that other lines would happen without the change.
+    that other lines would happen without the change, `effects` which jobs it fails or frees that it
+    does not touch.
     """
 
     account: Account
@@ -45,25 +49,40 @@ class Report(Struct):
     diff: str = ""
     pending: list[Line] = field(default_factory=list[Line])
     title: str = "publish"
+    effects: list[Effect] = field(default_factory=list[Effect])
 
 
 def sections(account: Account) -> Iterator[tuple[str, list[Line]]]:
     """The parts of the account that are not empty, in the order of `SECTIONS`."""
     for action, title in SECTIONS:
-        lines = [line for line in account.news if line.action == action and told(line)]
+        lines = [line for line in account.news if _kind(line) == action and told(line)]
         if lines:
             yield title, lines
 
 
+def _kind(line: Line) -> str:
+    return ADOPT if line.adopted else line.action
+
+
 def told(line: Line) -> bool:
     """Whether a line has something to say: of what stays, only what will not start has."""
-    return line.action != "none" or bool(_NOTHING & set(line.rows))
+    return line.adopted or line.action != "none" or bool(_NOTHING & set(line.rows))
 
 
-def unchanged(account: Account) -> int:
-    """The jobs, by cluster, that nothing happens to."""
-    busy = {(line.cluster, line.team, line.job) for line in account.news if told(line)}
-    return len({(line.cluster, line.team, line.job) for line in account.runs} - busy)
+def unchanged(report: Report) -> int:
+    """The jobs, by cluster, that nothing happens to, with the change or without it."""
+    account = report.account
+    busy = {_place(line) for line in (*account.news, *due(report)) if told(line)}
+    return len({_place(line) for line in account.runs} - busy)
+
+
+def due(report: Report) -> list[Line]:
+    """What the next publish does without the change as well."""
+    return [line for line in report.pending if line.adopted or line.action != "none"]
+
+
+def _place(line: Line) -> tuple[str, str, str]:
+    return (line.cluster, line.team, line.job)
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -101,9 +120,43 @@ def as_json(report: Report) -> dict[str, Any]:
             "withheld": guard.withheld,
             "text": guard.text,
         },
-        "unchanged": unchanged(account),
+        "effects": [_effect(one) for one in report.effects],
+        "grandfathered": [
+            {
+                "cluster": line.cluster,
+                "team": line.team,
+                "job": line.job,
+                "number": line.number,
+                "reason": reason,
+            }
+            for line, reason in grandfathered(account)
+        ],
+        "unchanged": unchanged(report),
+        "due": len({_place(line) for line in due(report)}),
         "notes": list(report.notes),
     }
+
+
+def _effect(one: Effect) -> dict[str, Any]:
+    place = one.place
+    return {
+        "effect": "fails" if one.fails else "frees",
+        "code": one.code,
+        "rule": one.rule,
+        "path": place.path if place is not None else None,
+        "line": place.line if place is not None else None,
+        "jobs": list(one.jobs),
+        "running": list(one.running),
+    }
+
+
+def grandfathered(account: Account) -> Iterator[tuple[Line, str]]:
+    """The runs that go on although an error stands against their declaration, and the error."""
+    mark = "grandfathered: "
+    for line in account.runs:
+        for note in line.notes:
+            if note.startswith(mark):
+                yield line, note.removeprefix(mark)
 
 
 def _line(line: Line) -> dict[str, Any]:
@@ -129,6 +182,7 @@ def _line(line: Line) -> dict[str, Any]:
         "differences": list(line.differences),
         "notes": list(line.notes),
         "caused": line.caused,
+        "adopted": line.adopted,
     }
 
 
@@ -152,6 +206,8 @@ def as_text(report: Report) -> str:
             lines.append(f"  {visible(subject(entry))}")
             lines += [f"    {visible(said)}" for said in details(entry)]
     lines += ["", *summary(report)]
+    lines += _block("policy", [visible(row) for row in effect_lines(report)])
+    lines += _block("grandfathered", [visible(row) for row in grandfathered_lines(account)])
     lines += _block("quota (accelerators held)", quota_lines(account.quota))
     lines += _block("observed", observed_lines(report))
     if account.guard is not None:
@@ -236,16 +292,32 @@ def _changed(line: Line) -> Iterator[str]:
 
 
 def summary(report: Report) -> Iterator[str]:
-    """What is left: a count of what stays, and what would happen anyway."""
-    count = unchanged(report.account)
+    """What is left: a count of what stays, and, apart from it, of what would happen anyway."""
+    count = unchanged(report)
     yield f"{count} unchanged" if report.account.news else f"nothing changes; {count} unchanged"
-    acting = [line for line in report.pending if told(line) and line.action != "none"]
+    acting = due(report)
     if acting:
         named = ", ".join(f"{line.team}/{line.name or line.job}" for line in acting[:5])
         more = f" and {len(acting) - 5} more" if len(acting) > 5 else ""
+        jobs = len({_place(line) for line in acting})
         yield (
-            f"{len(acting)} due without this change, at the next publish: {visible(named)}{more}"
+            f"{jobs} due at the next publish, with or without this change: {visible(named)}{more}"
         )
+
+
+def effect_lines(report: Report) -> list[str]:
+    """Which jobs the change fails or frees without touching them."""
+    return list(told_effects(report.effects))
+
+
+def grandfathered_lines(account: Account) -> list[str]:
+    """The first runs that go on although nothing new would start, and how many more there are."""
+    rows = [
+        f"{line.team}/{line.name or line.job} on {line.cluster} goes on: {reason}"
+        for line, reason in grandfathered(account)
+    ]
+    more = [f"and {len(rows) - NAMED:,} more"] if len(rows) > NAMED else []
+    return rows[:NAMED] + more
 
 
 def quota_lines(sums: Iterable[Held]) -> list[str]:
