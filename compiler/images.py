@@ -8,6 +8,7 @@ from pydantic import Field
 
 from compiler.declaration import Defaults
 from compiler.fields import (
+    AbsolutePath,
     Command,
     Fields,
     Flag,
@@ -16,6 +17,7 @@ from compiler.fields import (
     OneOf,
     Reads,
     RelativePath,
+    Seconds,
     Text,
     described,
     matching,
@@ -64,7 +66,16 @@ class Image(Fields):
         "Who keeps a finished run from training again: the image's own code, "
         "the compiler's shell wrapper (default), or nobody."
     )
-    torch: Text | None = described("The version of torch in the image.")
+    torch: Text | None = described(
+        "The version of torch in the image, with its build where that is known.",
+        examples=["2.13.0", "2.13.0+cu130"],
+    )
+    workdir: AbsolutePath | None = described(
+        "Where the image holds the files of images/<name>/, and where commands start in it."
+    )
+    checkpoint_takes: Seconds | None = described(
+        "How long a checkpoint of the image takes to write.", examples=["2m"]
+    )
     shell: Flag | None = described("Whether the image has a POSIX shell; default true.")
     args_schema: RelativePath | None = described(
         "JSON Schema of the image's arguments, relative to the repository."

@@ -2,7 +2,8 @@
 
 ## What it does
 Compares `--nnodes`, `--num_machines` and `--num_nodes` with `num_nodes`, and `min:max` with the
-range of an elastic run; `--standalone` counts as one node.
+range of an elastic run; `--standalone` counts as one node, and so does accelerate where
+`--num_processes` is more than one node has and `--num_machines` is not there.
 
 ## Why it is bad
 With a larger number all nodes wait for one that never comes, until the rendezvous times out. With
@@ -42,8 +43,8 @@ import re
 from collections.abc import Iterator
 
 from compiler.diagnostics import Severity
-from compiler.launch import launches
-from compiler.model import Run
+from compiler.launch import Launch, launches
+from compiler.model import Member, Run
 from compiler.programs import training
 from compiler.rules import Report, Rule
 from compiler.site import Site
@@ -75,6 +76,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     written = f"{least}:{run.nodes}" if run.elastic else str(run.nodes)
     for member in run.members:
         for launch in launches(training(run, member, site)):
+            yield from _crowded(run, member, launch)
             for flag in launch.flags:
                 alone = (
                     flag.name == "standalone" and launch.launcher == "torchrun" and not flag.passed
@@ -112,3 +114,21 @@ def _nodes(run: Run) -> str:
     if run.elastic:
         return f"{run.elastic.min} to {run.elastic.max} nodes"
     return "1 node" if run.nodes == 1 else f"{run.nodes} nodes"
+
+
+def _crowded(run: Run, member: Member, launch: Launch) -> Iterator[Report]:
+    """accelerate's processes, where it would start those of all nodes on each."""
+    flag = launch.flag("num_processes")
+    if launch.launcher != "accelerate" or run.nodes < 2 or flag is None or flag.number is None:
+        return
+    if launch.flag("num_machines", "config_file") is not None or member.devices is None:
+        return
+    if flag.number == run.world_size:
+        yield Report(
+            flag.word.route,
+            f"`{flag.text}` without --num_machines: accelerate counts one node, and would start "
+            f"{flag.number} processes on each of the {run.nodes}",
+            f"add --num_machines {run.nodes}",
+            flag.word.related,
+            place=flag.word.place,
+        )

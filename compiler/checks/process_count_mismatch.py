@@ -107,6 +107,9 @@ def _judge(run: Run, member: Member, launch: Launch, flag: Flag) -> Report | Non
     spelt = flag.text.partition(" ")[0].partition("=")[0]
     out = f"take `{spelt}` out, for torchrun finds the number in its environment; or "
     remedy = (out if launch.launcher == "torchrun" else "") + f"write {wanted}"
+    alone = launch.flag("num_machines", "config_file") is None
+    if launch.launcher == "accelerate" and run.nodes > 1 and alone:
+        remedy += f", and --num_machines {run.nodes} beside it"
     return Report(flag.word.route, message, remedy, flag.word.related, place=flag.word.place)
 
 

@@ -47,6 +47,7 @@ from compiler.environment import added, shape
 from compiler.launch import Flag, launches
 from compiler.model import Run
 from compiler.programs import training
+from compiler.rendezvous import written_host
 from compiler.rules import Report, Rule
 from compiler.site import Site
 
@@ -78,6 +79,10 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             for flag in launch.flags:
                 number = _port(flag)
                 if number is None or number == expected:
+                    continue
+                named = flag.name == "rdzv_endpoint" and written_host(run, launch, flag) is not None
+                if named and run.nodes > 1:
+                    # The host before it is wrong already, of which fixed-rendezvous-address tells.
                     continue
                 if launch.launcher == "torchrun" and not flag.passed:
                     remedy = f"take it out: torchrun reads the address from the operator's {name}"

@@ -9,6 +9,7 @@ from compiler.diagnostics import Severity
 
 STATIC = "num_nodes: 4\n"
 ELASTIC = "num_nodes: {min: 2, max: 4}\n"
+ETCD = ELASTIC + 'elastic: {backend: etcd, endpoint: "e:2379"}\n'
 
 
 def told(text: str) -> list[tuple[str, int | None, int | None]]:
@@ -55,12 +56,17 @@ def told(text: str) -> list[tuple[str, int | None, int | None]]:
             job(
                 STATIC
                 + "command: [accelerate, launch, --multi_gpu, --num_processes=32, "
-                + "--num_machines=4, --main_process_port, $(MASTER_PORT), train.py]"
+                + "--num_machines=4, --machine_rank, $(PET_NODE_RANK), --main_process_ip, "
+                + "$(MASTER_ADDR), --main_process_port, $(MASTER_PORT), train.py]"
             ),
             id="accelerate over all nodes",
         ),
         pytest.param(
-            job(STATIC + "command: [deepspeed, --num_gpus=8, --num_nodes, '4', train.py]"),
+            job(
+                STATIC
+                + "command: [deepspeed, --hostfile=/etc/hosts.txt, --num_gpus=8, "
+                + "--num_nodes, '4', train.py]"
+            ),
             id="deepspeed",
         ),
         pytest.param(job("command: [torchrun, --standalone, train.py]"), id="one node alone"),
@@ -102,7 +108,7 @@ def test_a_command_that_fits_the_run_is_clean(text: str) -> None:
         ("[python, -u, -m, torch.distributed.launch, --nproc_per_node=1, t.py]", 53, "node=1`"),
         ("[env, A=1, torchrun, --nproc_per_node=4, t.py]", 31, "`--nproc_per_node=4`"),
         ('[bash, -lc, "cd /w && exec torchrun --nproc_per_node=4 t.py"]', 22, "node=4`"),
-        ("[deepspeed, --num_gpus=4, train.py]", 22, "`--num_gpus=4`"),
+        ("[deepspeed, --num_gpus=4, -H, hosts, train.py]", 22, "`--num_gpus=4`"),
         ("[torchrun, --nproc_per_node=cpu, train.py]", 21, "for each core"),
         ("torchrun --nproc_per_node=4 train.py", 10, "`--nproc_per_node=4`"),
     ],
@@ -141,7 +147,7 @@ def test_processes_of_accelerate_count_over_all_nodes() -> None:
         findings(job(STATIC + "command: [accelerate, launch, --num_processes=8, t.py]")),
     )
     assert "32 processes over all nodes" in found.message
-    assert found.help == "write 32"
+    assert found.help == "write 32, and --num_machines 4 beside it"
 
 
 def test_auto_without_accelerators_is_an_error() -> None:
@@ -219,8 +225,12 @@ def test_another_number_of_nodes_is_an_error(
     [
         (STATIC + "host_network: true\nargs: [--master_port=2057]", 9, 8, "$(MASTER_PORT)"),
         (STATIC + "command: [torchrun, --master_port=2057, t.py]", 8, 21, "take it out"),
-        (STATIC + 'command: [torchrun, "--rdzv_endpoint=a:2057", t.py]', 8, 21, "take it out"),
-        (ELASTIC + 'command: [torchrun, --rdzv-endpoint, "a:2057", t.py]', 8, 21, "RDZV_ENDPOINT"),
+        (
+            f'{ETCD}command: [torchrun, --rdzv-endpoint, "e:2057", t.py]',
+            9,
+            21,
+            "RDZV_ENDPOINT",
+        ),
         (
             STATIC + 'command: [bash, -c, "accelerate launch --main_process_port 1 t.py"]',
             8,
