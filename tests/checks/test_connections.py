@@ -27,7 +27,7 @@ def started(command: str, nodes: str = STATIC) -> str:
         ("[bash, -c, 'HOST=localhost; torchrun --master_addr $HOST t.py']", "only itself"),
         ("[torchrun, t.py, --dist-url, 'tcp://127.0.0.1:23456']", "only itself"),
         (
-            "[accelerate, launch, --num_machines=4, --machine_rank=$R, --main_process_ip=a, t]",
+            "[accelerate, launch, --num_machines=4, --machine_rank=$(RANK), --main_process_ip=a]",
             "address `a` in every run",
         ),
     ],
