@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cached_property
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 
@@ -53,11 +54,14 @@ def obstacle(registered: Registered) -> str:
     """Why a rule cannot be waived by anybody; '' where it can."""
     if registered.rule.kind == "form":
         return "what breaks it cannot run"
-    if registered.rule.stage == "repository":
-        return "it is not about one job"
-    if registered.rule.stage == "source" and registered.name not in _OF_A_RUN:
-        return "it is about what was published"
-    return ""
+    if registered.rule.stage in ("run", "object") or registered.name in _OF_A_RUN:
+        return ""
+    return "" if of_a_verdict(registered) else "it is not about one job alone"
+
+
+def of_a_verdict(registered: Registered) -> bool:
+    """Whether a rule is about one job among all others, and breaks or not as they change."""
+    return registered.rule.stage == "source" and registered.rule.kind == "policy"
 
 
 def concerns(waiver: WaiverPolicy, job: str) -> bool:
@@ -71,22 +75,35 @@ def noticed(until: date, today: date, policy: Policy) -> bool:
     return (until - today).days <= (NOTICE_DAYS if wish is None else wish // 86400)
 
 
-def everywhere(findings: list[Finding], teams: Mapping[str, str], policy: Policy) -> list[Finding]:
+def everywhere(
+    findings: list[Finding],
+    teams: Mapping[str, str],
+    policy: Policy,
+    today: date | None = None,
+) -> list[Finding]:
     """Findings about several jobs, or about what was published, with the weights of policy.
 
-    `teams` gives the team of a declaration by its path; other files are nobody's.
+    `teams` gives the team of a declaration by its path; other files are nobody's. With `today` the
+    waivers of policy count too: a verdict is about one job among the others.
     """
-    if not findings or policy.rules is None:
+    if not findings or (policy.rules is None and not policy.waivers):
         return findings
     known: dict[str, dict[str, str]] = {}
     kept: list[Finding] = []
-    for item in findings:
-        team = teams.get(item.place.path, "")
+    for found in findings:
+        team = teams.get(found.place.path, "")
         if team not in known:
             known[team] = weights(policy.rules, team)
-        weighty = _weighed(item, known[team])
-        if weighty is not None:
-            kept.append(weighty)
+        item = _weighed(found, known[team])
+        if item is None:
+            continue
+        if today is not None and team:
+            job = f"{team}/{PurePosixPath(item.place.path).stem}"
+            waivers = [one for one in _agreed(policy, job) if one.rule == item.rule]
+            if any(one.until >= today for one in waivers):
+                continue
+            item = _lapsed(item, waivers)
+        kept.append(item)
     return kept
 
 
@@ -119,14 +136,7 @@ class Weighing:
 
     @cached_property
     def _agreed(self) -> list[Waiver]:
-        """The waivers of policy for this job."""
-        made: list[Waiver] = []
-        for document in self.policy.waivers.values():
-            if concerns(document.value, self.job):
-                value = document.value
-                place = document.place("until")
-                made += _waiver(value.rule, value.until, document.place("rule"), place, document)
-        return made
+        return _agreed(self.policy, self.job)
 
     @cached_property
     def _own(self) -> list[Waiver]:
@@ -183,6 +193,17 @@ class Weighing:
                 said = f"nothing here breaks `{waiver.rule}`"
                 made.append(finding("unused-waiver", waiver.place, said, "take the entry out"))
         return [item for one in made if (item := _weighed(one, self._weights)) is not None]
+
+
+def _agreed(policy: Policy, job: str) -> list[Waiver]:
+    """The waivers of policy for a job."""
+    made: list[Waiver] = []
+    for document in policy.waivers.values():
+        value = document.value
+        if concerns(value, job):
+            place = document.place("until")
+            made += _waiver(value.rule, value.until, document.place("rule"), place, document)
+    return made
 
 
 def _waiver(

@@ -49,7 +49,7 @@ def judged(
     findings += overspent(told, known.values())
     findings += _without_policy(project, known)
     teams = {job.path: job.team for job in checked.jobs}
-    return everywhere(findings, teams, project.policy), rows
+    return everywhere(findings, teams, project.policy, project.today), rows
 
 
 def limits_here(project: Project) -> dict[str, ClusterLimits]:
@@ -115,11 +115,8 @@ class _Claims:
                 made += by_ledger[key]
             elif not halted and job.team not in stopped and self._starts(job):
                 made += [_claim(run, job.path) for run in job.runs if not run.stopped]
-                made += [
-                    replace(_claim(run, job.path), refused=True)
-                    for run in job.refused
-                    if not run.stopped
-                ]
+            elif not halted and job.team not in stopped:
+                made += _beyond(job)
         only = self.project.only_cluster
         made = [claim for claim in made if only in (None, claim.cluster)]
         return sorted(made, key=lambda claim: not claim.active)
@@ -128,7 +125,7 @@ class _Claims:
         """Whether nothing about the whole file keeps its runs from starting."""
         if any(item.rule == "expired-declaration" for item in job.findings):
             return False
-        return job.path not in self.errors or bool(job.refused)
+        return job.path not in self.errors
 
     def _stopped_teams(self) -> set[str]:
         return {stop.team for stop in gathering.stops(self.project) if stop.team is not None}
@@ -168,7 +165,8 @@ class _Claims:
         if not unknown:
             return made
         self._read({path for path in home.values() if not self._has(path)})
-        stood = stand(self.project, unknown, self._ledgers, self.errors)
+        beyond = {(job.team, job.job): _beyond(job) for job in unknown}
+        stood = stand(self.project, unknown, self._ledgers, self.errors, beyond)
         for key, claims in stood.items():
             made[key] = claims
             path, asks = asked[key]
@@ -194,6 +192,11 @@ def _claim(run: RunSummary, path: str) -> Claim:
         owner=run.owner,
         seconds=run.seconds,
     )
+
+
+def _beyond(job: Judged) -> list[Claim]:
+    """What its runs would hold, were they not refused for their team's quota alone."""
+    return [replace(_claim(run, job.path), refused=True) for run in job.refused if not run.stopped]
 
 
 def page_of(ledger: Ledger, stamp: str) -> Page:
