@@ -40,7 +40,8 @@ class Line(Struct, frozen=True):
     after another, both at the most and as exact decimals; empty where they cannot be told.
     `differences` are what has changed since the run `compared`. `risks` pair a fixed word with
     what it means here. `caused` tells whether it is news; in a plan, whether this change brings it
-    about. `rows` are the rows that decided, which `observed` asks about.
+    about. `rows` are the rows that decided, which `observed` asks about. `adopted` tells that what
+    ran before its job was declared becomes its first run.
     """
 
     cluster: str
@@ -67,6 +68,7 @@ class Line(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     rows: str = ""
     caused: bool = True
+    adopted: bool = False
 
     @property
     def observed(self) -> bool:
@@ -107,7 +109,7 @@ Caused = Callable[[JobDecision], bool]
 
 def is_news(item: JobDecision) -> bool:
     """Whether a publish does anything about a decision, or refuses to."""
-    return item.decision.action != "none" or bool(item.decision.ends)
+    return item.decision.action != "none" or bool(item.decision.ends) or bool(item.adopts)
 
 
 def account(
@@ -149,11 +151,15 @@ class _Writer:
         self.renamed = renamed
 
     def lines(self, item: JobDecision, caused: bool) -> list[Line]:
-        """The runs that end, then what starts, waits, or does not start."""
+        """What is taken in, the runs that end, then what starts, waits, or does not start."""
         decision = item.decision
         ledger = self.after.get((item.team, item.book)) or Ledger(item.team, item.book)
         runs = {run.number: run for run in ledger.runs}
+        adopted = self._adopted(item, runs, caused)
         made = [self._end(item, end, runs[end.number], caused) for end in decision.ends]
+        if adopted and decision.action == "none" and not made:
+            return adopted
+        made = adopted + made
         if decision.row == "b" and decision.action != "blocked":
             # What is ended is told; of a job that is gone and has nothing left there is no news.
             return made or ([self._rest(item, runs, caused)] if item.path else [])
@@ -162,6 +168,13 @@ class _Writer:
         elif decision.action != "withdraw" or decision.row != "d":
             made.append(self._rest(item, runs, caused))
         return made
+
+    def _adopted(self, item: JobDecision, runs: Mapping[int, Entry], caused: bool) -> list[Line]:
+        if not item.adopts:
+            return []
+        said = f"it runs already, and becomes r1 of {item.job} as it is"
+        line = self._line(item, "none", said, caused)
+        return [replace(_of_entry(line, runs[1]), adopted=True, rows="")]
 
     def _line(self, item: JobDecision, action: str, reason: str, caused: bool) -> Line:
         decision = item.decision

@@ -173,6 +173,7 @@ def _entry(job: Declared, cluster: str, document: Document[Any], facts: Facts) -
         number=1,
         cluster=cluster,
         name=word(part(item, "metadata"), "name"),
+        namespace=word(part(item, "metadata"), "namespace"),
         state="active",
         training=target.training,
         operation=target.operation,

@@ -106,9 +106,15 @@ def _run(
         "outcome": found.outcome,
         "seconds": seconds,
         "accelerator_hours": None if seconds is None else decimal(hours(seconds, item)),
+        "began": _stamp(found.began),
+        "finished": _stamp(found.ended),
         "exit": found.exit,
         "reason": found.reason or None,
     }
+
+
+def _stamp(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def documents(text: str) -> list[Object]:
@@ -165,7 +171,11 @@ def read_observation(name: str) -> Observation:
         datetime.fromisoformat(stored["at"])
         runs = {
             (run["namespace"], run["name"]): Observed(
-                _word(run["outcome"]), run.get("seconds"), run.get("accelerator_hours") or ""
+                _word(run["outcome"]),
+                run.get("seconds"),
+                run.get("accelerator_hours") or "",
+                _time(run.get("began")),
+                _time(run.get("finished")),
             )
             for run in stored["runs"]
         }
@@ -174,6 +184,15 @@ def read_observation(name: str) -> Observation:
         raise CompilerError(
             f"{name} is not what `archive` prints ({type(error).__name__}: {error})"
         ) from None
+
+
+def _time(value: object) -> str:
+    """An RFC 3339 time, or nothing; raises ValueError for anything else."""
+    if value is None:
+        return ""
+    if not isinstance(value, str) or datetime.fromisoformat(value).tzinfo is None:
+        raise ValueError(f"the time {value!r}")
+    return value
 
 
 def _word(value: object) -> Seen:

@@ -277,4 +277,5 @@ def _entry(
         accelerators=dict(target.demand),
         nodes=target.nodes,
         declared_hours=target.declared_hours,
+        namespace=facts.namespaces.get(job.team, ""),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from compiler import __version__
 from compiler.project import Project
@@ -13,7 +14,8 @@ from compiler.repository import Repository
 from compiler.runs import gathering
 from compiler.runs.adoption import with_adopted
 from compiler.runs.books import Books
-from compiler.runs.fold import Facts, JobDecision, Outcome, fold
+from compiler.runs.entries import Ledger
+from compiler.runs.fold import Facts, JobDecision, Key, Outcome, fold
 from compiler.runs.git import Git
 from compiler.runs.observations import Observation
 from compiler.runs.reverts import pure_revert
@@ -93,7 +95,22 @@ def folded(
         else _allowed(git, source),
         pure_revert=lambda: pure_revert(git, books.commits, source, at, quiet),
     )
+    outcome.decisions = _adopting(outcome, ledgers, books)
     return outcome, gathered
+
+
+def _adopting(outcome: Outcome, ledgers: Mapping[Key, Ledger], books: Books) -> list[JobDecision]:
+    """The decisions, with what is taken in now."""
+    new = {
+        (key, run.cluster): run.name
+        for key, ledger in ledgers.items()
+        for run in ledger.runs
+        if key not in books.ledgers or not books.ledgers[key].runs
+    }
+    return [
+        replace(item, adopts=new.get(((item.team, item.book), item.cluster), ""))
+        for item in outcome.decisions
+    ]
 
 
 def _stops(item: JobDecision) -> bool:

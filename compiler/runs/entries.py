@@ -34,6 +34,8 @@ class Entry(Struct, frozen=True):
 
     `declared` is the declaration as it was written, `came_from` the run whose checkpoints it goes
     on with, `lineage` the number of the first run that it shares its checkpoint folder with.
+    `namespace` is where its object is: policy may give its team another one later. `began` and
+    `finished` are the times that its cluster told, RFC 3339; '' where none was seen.
     """
 
     number: int
@@ -59,6 +61,9 @@ class Entry(Struct, frozen=True):
     nodes: int = 1
     declared_hours: str = ""
     real_hours: str = ""
+    namespace: str = ""
+    began: str = ""
+    finished: str = ""
 
     @property
     def launched(self) -> bool:

@@ -37,7 +37,8 @@ class JobDecision(Struct, frozen=True):
     """A decision, with the job and the cluster that it is about.
 
     `book` is the name under which the job's ledger stands: another than `job` after a rename.
-    `cluster` is empty for a file that cannot be judged and has no runs.
+    `cluster` is empty for a file that cannot be judged and has no runs. `adopts` is the object that
+    becomes the job's first run now; '' where there is none.
     """
 
     team: str
@@ -47,6 +48,7 @@ class JobDecision(Struct, frozen=True):
     decision: Decision
     target: Target | None = None
     book: str = ""
+    adopts: str = ""
 
 
 class Outcome(Struct):

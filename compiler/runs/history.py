@@ -26,7 +26,8 @@ COLUMNS = (
     "state",
     "reason",
     "outcome",
-    "started",
+    "published",
+    "began",
     "ended",
     "accelerators",
     "hours",
@@ -112,7 +113,11 @@ def _declared(repository: Repository, word: str) -> list[Key]:
 
 
 def as_table(ledger: Ledger, runs: Sequence[Entry]) -> str:
-    """The runs as a table, the oldest first."""
+    """The runs as a table, the oldest first.
+
+    A run is published at the time of the commit that asked for it; when it began, and when it ended
+    by itself, its cluster tells.
+    """
     if not runs:
         return f"{ledger.team}/{ledger.job}: no runs\n"
     rows = [COLUMNS, *(_row(run) for run in runs)]
@@ -134,7 +139,8 @@ def _row(run: Entry) -> tuple[str, ...]:
         run.reason or "-",
         "-" if run.state != "ended" or not run.launched else run.outcome,
         _time(run.started),
-        _time(run.ended),
+        _minute(run.began),
+        _minute(run.finished) if run.finished else _time(run.ended),
         " + ".join(f"{count} {name or 'nodes'}" for name, count in run.accelerators.items()) or "-",
         run.real_hours or (f"≤ {run.declared_hours}" if run.declared_hours else "-"),
         f"r{run.came_from}" if run.came_from is not None else "-",
@@ -143,7 +149,14 @@ def _row(run: Entry) -> tuple[str, ...]:
 
 
 def _time(moment: Moment | None) -> str:
-    return moment.at if moment is not None else "-"
+    return _minute(moment.at) if moment is not None else "-"
+
+
+def _minute(at: str) -> str:
+    """A time to the minute, in UTC: `2026-03-01 09:30Z`."""
+    if not at:
+        return "-"
+    return datetime.fromisoformat(at).astimezone(UTC).strftime("%Y-%m-%d %H:%MZ")
 
 
 def as_json(ledger: Ledger, runs: Iterable[Entry]) -> dict[str, Any]:
@@ -172,6 +185,9 @@ def as_json(ledger: Ledger, runs: Iterable[Entry]) -> dict[str, Any]:
                 "held": _moment(run.held),
                 "started": _moment(run.started),
                 "ended": _moment(run.ended),
+                "namespace": run.namespace or None,
+                "began": run.began or None,
+                "finished": run.finished or None,
                 "accelerators": {name or "cpu": n for name, n in run.accelerators.items()},
                 "nodes": run.nodes,
                 "hours": {

@@ -48,12 +48,20 @@ class HourFields(Fields):
     real: Text | None = described("As observed.")
 
 
+class SeenFields(Fields):
+    """When its pods ran, as its cluster told."""
+
+    began: Text | None = described("When it began, RFC 3339.")
+    finished: Text | None = described("When it came to its end, RFC 3339.")
+
+
 class RunFields(Fields):
     """One run."""
 
     number: Count = Field(description="The run's number; used once, ever.")
     cluster: Label = Field(description="Where it ran.")
     name: Subdomain = Field(description="The object's name.")
+    namespace: Label | None = described("Where the object is.")
     state: Annotated[Literal["held", "active", "ended"], OneOf()] = Field(
         description="Where it is."
     )
@@ -79,6 +87,7 @@ class RunFields(Fields):
     files: dict[Text, Text] | None = described("Digests of the files it mounts.")
     held: MomentFields | None = described("Since when it waited.")
     started: MomentFields | None = described("When it was listed.")
+    seen: SeenFields | None = described("When it ran, as far as somebody has looked.")
     ended: MomentFields | None = described("When it ended.")
     accelerators: dict[Text, Whole] | None = described("Accelerators over all nodes.")
     nodes: Count = Field(description="Nodes, at the most.")
@@ -154,6 +163,9 @@ def _entry(run: RunFields) -> Entry:
         nodes=run.nodes,
         declared_hours=(run.hours.declared if run.hours else None) or "",
         real_hours=(run.hours.real if run.hours else None) or "",
+        namespace=run.namespace or "",
+        began=(run.seen.began if run.seen else None) or "",
+        finished=(run.seen.finished if run.seen else None) or "",
     )
 
 
@@ -166,6 +178,7 @@ def _row(run: Entry) -> dict[str, Any]:
         "number": run.number,
         "cluster": run.cluster,
         "name": run.name,
+        "namespace": run.namespace or None,
         "state": run.state,
         "listed": run.listed,
         "reason": run.reason,
@@ -181,6 +194,11 @@ def _row(run: Entry) -> dict[str, Any]:
         "files": dict(sorted(run.files.items())),
         "held": _stamp(run.held),
         "started": _stamp(run.started),
+        "seen": {
+            name: value
+            for name, value in (("began", run.began), ("finished", run.finished))
+            if value
+        },
         "ended": _stamp(run.ended),
         "accelerators": dict(run.accelerators),
         "nodes": run.nodes,

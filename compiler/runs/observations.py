@@ -17,12 +17,15 @@ Seen = Literal["running", "incomplete", "succeeded", "failed"]
 class Observed(Struct, frozen=True):
     """One run in the cluster. `seconds` is how long it ran; `hours` its accelerator-hours.
 
-    `incomplete` is what a person says of a run that publish ended: it had more to do.
+    `incomplete` is what a person says of a run that publish ended: it had more to do. `began` and
+    `finished` are RFC 3339 times, '' where they are not known.
     """
 
     outcome: Seen
     seconds: int | None = None
     hours: str = ""
+    began: str = ""
+    finished: str = ""
 
 
 class Observation(Struct, frozen=True):
@@ -45,10 +48,11 @@ def observe(ledger: Ledger, observation: Observation, namespace: str) -> Ledger:
     """The ledger with what an observation tells about its runs.
 
     An active run seen ended becomes ended, and stays listed until a complete observation no longer
-    finds it, or for a while: see `unlisted`.
+    finds it, or for a while: see `unlisted`. A run is looked for where it was published;
+    `namespace` is its team's today, for a run of which that is not known.
     """
     for run in ledger.on(observation.cluster):
-        seen = observation.runs.get((namespace, run.name))
+        seen = observation.runs.get((run.namespace or namespace, run.name))
         changed = _told(run, seen, observation)
         if changed is not run:
             ledger = ledger.with_run(changed)
@@ -66,7 +70,11 @@ def observe(ledger: Ledger, observation: Observation, namespace: str) -> Ledger:
 
 
 def _told(run: Entry, seen: Observed | None, observation: Observation) -> Entry:
-    if seen is None or seen.outcome == "running" or not run.launched:
+    if seen is None or not run.launched:
+        return run
+    if not run.began and seen.began:
+        run = replace(run, began=seen.began)
+    if seen.outcome == "running":
         return run
     if run.state == "active":
         if seen.outcome == "incomplete":
@@ -74,11 +82,16 @@ def _told(run: Entry, seen: Observed | None, observation: Observation) -> Entry:
         ended = run.end(
             "finished", seen.outcome, Moment(observation.at, by="observation"), listed=True
         )
-        return replace(ended, real_hours=seen.hours or run.real_hours)
+        return _measured(ended, seen)
     # A run that publish ended may turn out to have come to its own end first.
     if OUTCOMES.index(run.outcome) < OUTCOMES.index(seen.outcome) and run.reason != "finished":
-        return replace(run, outcome=seen.outcome, real_hours=seen.hours or run.real_hours)
+        return _measured(replace(run, outcome=seen.outcome), seen)
     return run
+
+
+def _measured(run: Entry, seen: Observed) -> Entry:
+    hours, finished = seen.hours or run.real_hours, seen.finished or run.finished
+    return replace(run, real_hours=hours, finished=finished)
 
 
 def unlisted(ledger: Ledger, now: datetime, keep: timedelta) -> Ledger:

@@ -270,7 +270,7 @@ def _gist(item: JobDecision) -> tuple[object, ...]:
     asked = (target.training, target.operation) if target is not None and acts else ()
     return (
         *(one.row, one.action, one.number, one.start_from, one.ends),
-        *(one.image_of, one.base_of, one.then, asked),
+        *(one.image_of, one.base_of, one.then, asked, item.adopts),
     )
 
 

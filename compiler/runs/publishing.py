@@ -261,7 +261,9 @@ def subject(outcome: Outcome) -> str:
     stops = sum(
         1 for item in outcome.decisions for end in item.decision.ends if end.reason != "withdrawn"
     )
+    adopted = sum(bool(item.adopts) for item in outcome.decisions)
     parts = [f"{starts} start" if starts else "", f"{stops} stop" if stops else ""]
+    parts.append(f"{adopted} adopted" if adopted else "")
     said = ", ".join(part for part in parts if part)
     return f"publish: {said}" if said else "publish: no run starts or stops"
 

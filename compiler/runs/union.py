@@ -58,6 +58,9 @@ def further(one: Entry, two: Entry) -> Entry:
         started=one.started or two.started,
         ended=second.ended or first.ended,
         real_hours=second.real_hours or first.real_hours,
+        namespace=second.namespace or first.namespace,
+        began=second.began or first.began,
+        finished=second.finished or first.finished,
     )
 
 

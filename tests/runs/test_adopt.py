@@ -17,6 +17,8 @@ from compiler.cli import main
 from compiler.diagnostics import CompilerError
 from compiler.runs.adoption import adopted, checkpoint_dir, text_of, typed
 from compiler.runs.ledgerfile import parse
+from compiler.runs.markdown import as_markdown
+from compiler.runs.reporting import as_json, as_text
 from compiler.source import decode
 from compiler.tree import read
 
@@ -121,6 +123,50 @@ def test_an_adopted_object_is_r1_with_its_own_name_and_spec(company: Company) ->
     assert "kustomize.toolkit.fluxcd.io/ssa" not in notes
     assert not any(name.startswith(("argocd", "kubectl")) for name in notes)
     assert "status" not in made
+
+
+def test_plan_announces_an_adoption_and_publish_does_the_same(
+    company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_proof(monkeypatch)
+    assert adopt(company, live()) == 0
+    planned = company.plan()
+    text = as_text(planned.report)
+    assert (
+        "ADOPTS\n"
+        "  nlp/tune-by-hand on west  16 × H100 on 2 nodes\n"
+        "    it runs already, and becomes r1 of tune as it is (row d)\n"
+    ) in text
+    assert "STARTS" not in text
+    assert "\n0 unchanged" in text
+    assert "#### ADOPTS" in as_markdown(planned.report)
+    (row,) = as_json(planned.report)["runs"]
+    assert (row["action"], row["row"], row["adopted"], row["number"]) == ("none", "d", True, 1)
+    company.merge("Adopt")
+    # It is due now, whatever else a change does.
+    company.write("jobs/nlp/other.yaml", job())
+    text = as_text(company.plan().report)
+    assert "ADOPTS" not in text
+    assert "1 due at the next publish, with or without this change: nlp/tune-by-hand" in text
+    company.write("jobs/nlp/other.yaml", None)
+    done = company.publish()
+    assert done.account is not None
+    assert [line.adopted for line in done.account.news] == [True]
+    assert company.git("log", "-1", "--format=%s") == "publish: 1 adopted"
+    done = company.publish()
+    assert done.account is not None
+    assert done.account.news == []
+
+
+def test_a_run_that_is_taken_in_only_to_be_stopped_is_both(
+    company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_proof(monkeypatch)
+    assert adopt(company, live()) == 0
+    company.write("jobs/nlp/tune.yaml", job(num_nodes=2, state="stopped"))
+    text = as_text(company.plan().report)
+    assert "ADOPTS\n  nlp/tune-by-hand on west" in text
+    assert "STOPS\n  nlp/tune-by-hand on west" in text
 
 
 def test_publishing_again_changes_nothing(

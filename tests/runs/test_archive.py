@@ -156,6 +156,8 @@ def test_a_pytorchjob_that_succeeded_has_ended_with_what_it_used() -> None:
         "seconds": 3 * 3600,
         # 8 on each of 4 nodes; the RDMA devices are no accelerators.
         "accelerator_hours": "96",
+        "began": "2026-03-01T06:00:00+00:00",
+        "finished": "2026-03-01T09:00:00+00:00",
         "exit": None,
         "reason": None,
     }

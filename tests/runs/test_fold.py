@@ -283,7 +283,7 @@ def test_the_guard_is_silent_up_to_its_share_and_for_one_run() -> None:
 
 
 def test_a_pure_revert_is_only_warned_of() -> None:
-    outcome = published(begun(*FOUR), FOUR[0], pure_revert=True, **HALF)
+    outcome = published(begun(*FOUR), FOUR[0], pure_revert=lambda: True, **HALF)
     assert active(outcome) == ["w-r1"]
     assert outcome.guard is not None
     assert not outcome.guard.withheld

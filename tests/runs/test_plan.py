@@ -233,7 +233,10 @@ def test_only_what_this_change_causes_is_shown(company: Company) -> None:
     planned = company.plan()
     assert acts(rows(planned)) == [("b-r1@west", "start")]
     assert [line.name for line in planned.report.pending] == ["a-r1"]
-    assert "1 due without this change, at the next publish: nlp/a-r1" in as_text(planned.report)
+    text = as_text(planned.report)
+    assert "0 unchanged\n1 due at the next publish, with or without this change: nlp/a-r1" in text
+    found = as_json(planned.report)
+    assert (found["unchanged"], found["due"]) == (0, 1)
 
 
 def test_a_change_on_an_old_main_is_planned_as_its_merge(company: Company) -> None:

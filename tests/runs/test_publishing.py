@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from compiler.runs.books import LostHistory, read_books
 from compiler.runs.entries import Entry
 from compiler.runs.git import Git, publish_commits
 from compiler.runs.ledgerfile import parse
+from compiler.runs.observations import Observation, Observed
 from compiler.runs.publishing import Published, Request, publish
 
 LR2 = "[--lr, 2e-4]"
@@ -391,6 +393,63 @@ def test_a_finished_run_stays_listed_for_a_while_and_then_has_a_tombstone(compan
     assert not tree(company, under="overlays/west/nlp/a/r1/")
     assert stone in tree(company)
     assert acts(company.publish()) == []
+
+
+def test_a_run_is_found_in_the_namespace_that_it_was_published_in(company: Company) -> None:
+    """Its team has moved since; the namespace of today has another object of its name."""
+    change(company)
+    company.publish()
+    assert runs(company)[0].namespace == "p-nlp"
+    company.write("policy/teams/nlp.yaml", TEAM.replace("p-nlp", "p-language"))
+    company.merge()
+    there = {("p-language", "a-r1"): Observed("succeeded")}
+    company.publish(observations=(Observation("west", company.now.isoformat(), True, there),))
+    assert states(company) == ["r1 active "]
+    company.publish(observations=(company.seen(a_r1="failed"),))
+    assert [(run.state, run.outcome) for run in runs(company)] == [("ended", "failed")]
+    # It stays listed until its own namespace no longer has it.
+    gone = Observation("west", company.now.isoformat(), True, there)
+    company.publish(observations=(gone,))
+    assert not runs(company)[0].listed
+    path = "overlays/west/ended/p-nlp.a-r1.yaml"
+    assert company.git("show", f"HEAD:{path}")
+    # What starts from now on is in the new one.
+    change(company, args=LR2)
+    company.publish()
+    assert [run.namespace for run in runs(company)] == ["p-nlp", "p-language"]
+
+
+def test_when_a_run_began_and_ended_is_what_its_cluster_told(
+    company: Company, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(company)
+    company.publish()
+    began, finished = "2026-03-01T12:34:56+00:00", "2026-03-02T01:02:03+00:00"
+    key = ("p-nlp", "a-r1")
+
+    def seen(**what: Any) -> Observation:
+        return Observation("west", company.now.isoformat(), False, {key: Observed(**what)})
+
+    assert company.publish(observations=(seen(outcome="running"),)).commit is None
+    company.publish(observations=(seen(outcome="running", began=began),))
+    (run,) = runs(company)
+    assert (run.state, run.began, run.finished) == ("active", began, "")
+    # Once is enough; a pod that was made again does not change when the run began.
+    later = seen(outcome="running", began="2026-03-01T20:00:00+00:00")
+    assert company.publish(observations=(later,)).commit is None
+    company.publish(observations=(seen(outcome="succeeded", began=began, finished=finished),))
+    (run,) = runs(company)
+    assert (run.state, run.began, run.finished) == ("ended", began, finished)
+    assert main(["runs", "a", "--repo", str(company.root)]) == 0
+    head, line = capsys.readouterr().out.splitlines()[1:]
+    assert head.split()[5:8] == ["published", "began", "ended"]
+    assert run.started is not None
+    published = run.started.at[:16].replace("T", " ") + "Z"
+    assert f"{published}  2026-03-01 12:34Z  2026-03-02 01:02Z" in line
+    assert main(["runs", "a", "--repo", str(company.root), "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (row["began"], row["finished"]) == (began, finished)
+    assert row["started"]["at"] == run.started.at
 
 
 def test_tombstones_never_change_and_never_vanish(company: Company) -> None:
