@@ -68,9 +68,11 @@ def rule_page(rule: Registered) -> str:
     """The page of a rule: its docstring under a head with what is fixed about it."""
     title, _, body = rule.page.strip().partition("\n")
     facts = rule.rule
+    lifted = facts.kind == "policy"
+    weight = facts.severity.value + (", unless policy lifts it" if lifted else "")
     head = (
         f"# {facts.code} {rule.name}\n\n{title}\n\n"
-        f"Severity: {facts.severity.value} · looks at: {_stage(rule)} · since {facts.since}\n"
+        f"Severity: {weight} · looks at: {_stage(rule)} · since {facts.since}\n"
     )
     before, found, references = body.rpartition("## References\n")
     return head + "\n" + (before + found + linked(references)).strip() + "\n"

@@ -28,6 +28,7 @@ def run(options: argparse.Namespace, repository: None) -> int:
             "code": rule.rule.code,
             "rule": rule.name,
             "severity": rule.rule.severity.value,
+            "kind": rule.rule.kind,
             "stage": rule.rule.stage,
             "since": rule.rule.since,
             "sources": list(rule.rule.sources),
@@ -54,6 +55,7 @@ def run(options: argparse.Namespace, repository: None) -> int:
         text = json.dumps({"version": 1, **data(found), "page": found.page.strip()}, indent=2)
     else:
         severity = found.rule.severity.value
+        severity += ", unless policy lifts it" if found.rule.kind == "policy" else ""
         text = f"{found.rule.code} {found.name} ({severity})\n\n{found.page.strip()}"
     sys.stdout.write(text + "\n")
     return 0
