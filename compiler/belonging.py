@@ -59,7 +59,7 @@ def team_of(
         return None
     result.team = name
     team = policy.teams.get(name)
-    if team is None and f"policy/teams/{name}.yaml" not in policy.broken:
+    if team is None and not policy.unreadable("teams", name):
         place = written.place if isinstance(written, Scalar) else Place.start(result.path)
         result.findings.append(
             finding(
@@ -96,7 +96,8 @@ def clusters_of(
                 )
             )
             return []
-        places = [(default, team.place("default_cluster"))]
+        route = ("default_cluster",) if team.value.default_cluster else ("clusters", 0)
+        places = [(default, team.place(*route))]
     names: list[str] = []
     for name, place in places:
         if name not in team.value.clusters:
@@ -111,7 +112,7 @@ def clusters_of(
             )
         elif name in policy.clusters and name not in names:
             names.append(name)
-        elif name not in policy.clusters and f"policy/clusters/{name}.yaml" not in policy.broken:
+        elif name not in policy.clusters and not policy.unreadable("clusters", name):
             result.findings.append(
                 finding(
                     "unknown-cluster",

@@ -93,10 +93,14 @@ class Finding(Struct, frozen=True):
     edits: tuple[Edit, ...] = ()
 
     @property
-    def order(self) -> tuple[str, int, int, int, str, str]:
-        """By file and position, then by weight: the order of every printed list."""
+    def order(self) -> tuple[bool, str, int, int, int, str, str]:
+        """The order of every printed list: by file and position, then by weight.
+
+        What jobs stand on comes before them: policy that is mended first may mend them.
+        """
         path, line, column = self.place.order
-        return (path, line, column, self.severity.rank, self.code, self.message)
+        above = not path.startswith("jobs/")
+        return (not above, path, line, column, self.severity.rank, self.code, self.message)
 
     def with_severity(self, severity: Severity) -> Finding:
         return replace(self, severity=severity)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TextIO
 
+from compiler.causes import rooted
 from compiler.check import Checked
 from compiler.diagnostics import CompilerError, Finding, arrange
 from compiler.report import CheckReport, Sources, render
@@ -19,7 +20,7 @@ from compiler.terminal import colored
 def print_checked(checked: Checked, options: argparse.Namespace, repository: Repository) -> int:
     """Print the outcome of a check on stdout; returns the exit status."""
     report = CheckReport(
-        findings=checked.findings,
+        findings=rooted(checked.findings),
         files=checked.files,
         jobs=len(checked.jobs),
         source=reader(repository),
@@ -35,7 +36,7 @@ def print_findings(
     findings: Iterable[Finding], options: argparse.Namespace, repository: Repository, jobs: int = 1
 ) -> None:
     """Print findings as text on stderr, beside a verb's own result on stdout."""
-    arranged = arrange(findings)
+    arranged = rooted(arrange(findings))
     if not arranged:
         return
     report = CheckReport(

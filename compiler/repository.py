@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="BaseModel")
 SUFFIXES = (".yaml", ".yml")
+FOLDERS = ("clusters", "teams", "waivers", "stops", "adopted")
+"""The folders of `policy/` whose files are read."""
 
 
 class Document(Struct, Generic[M], frozen=True):
@@ -72,6 +74,15 @@ class Policy(Struct):
     digests: list[str] = field(default_factory=list)  # type: ignore[assignment]
     # Layers below declarations, merged once for all jobs that share them.
     layers: dict[Any, Mapping] = field(default_factory=dict)  # type: ignore[assignment]
+
+    def unreadable(self, kind: str, name: str) -> bool:
+        """Whether what policy says of one of the `clusters` or `teams` is there and no use.
+
+        That is not the same as absent: nobody knows what it says.
+        """
+        folder = f"policy/{kind}"
+        paths = ("policy", folder, *(f"{folder}/{name}{suffix}" for suffix in SUFFIXES))
+        return any(path in self.broken for path in paths)
 
 
 class Repository:
@@ -177,7 +188,7 @@ class Repository:
             return
         elif path.suffix in SUFFIXES and path.is_file():
             files.append(path)
-        elif path.suffix in SUFFIXES:
+        elif path.suffix in SUFFIXES or (entry.is_symlink() and not path.exists()):
             what = "is a link to nothing" if entry.is_symlink() else "is no plain file"
             where = Place.start(shown)
             message, remedy = f"{shown} {what}", "put the declaration itself here"
@@ -215,19 +226,24 @@ class Repository:
                 if folder == str(self.root / "policy") and "tests" in folders:
                     # They say what is to be found, and change nothing that is.
                     folders.remove("tests")
-                for name in names:
+                for name in (*names, *(name for name in folders if name.endswith(SUFFIXES))):
                     self._keep(found, Path(folder, name))
         images = self.root / "images"
-        if images.is_dir():
-            self._keep(found, images / "lock.yaml")
-            for folder in _entries(images):
-                self._keep(found, folder / "image.yaml")
+        for entry in _entries(images) if images.is_dir() else ():
+            if entry.suffix in SUFFIXES:
+                self._keep(found, entry)
+            else:
+                for suffix in SUFFIXES:
+                    self._keep(found, entry / f"image{suffix}")
         return found
 
     def _keep(self, found: dict[str, bytes], path: Path) -> None:
         with suppress(OSError):
             if path.is_file():
                 found[self.relative(path)] = self.read_bytes(path)
+            elif path.suffix in SUFFIXES and os.path.lexists(path):
+                # That it is there is a finding, and no content goes with it.
+                found[self.relative(path)] = b""
 
     def policy(self) -> Policy:
         """All of `policy/` and the image files."""
@@ -241,6 +257,10 @@ class Repository:
         # A part of two other models: its validator is built once for both.
         Defaults.model_rebuild()
         policy = Policy()
+        for name in ("policy", "images", *(f"policy/{folder}" for folder in FOLDERS)):
+            path = self.root / name
+            if os.path.lexists(path) and not path.is_dir():
+                self._unread(policy, path, "a folder is wanted here")
         for path in _yaml_files(self.root / "policy" / "clusters"):
             self._load(policy, path, Cluster, policy.clusters, "a cluster")
         for path in _yaml_files(self.root / "policy" / "teams"):
@@ -256,19 +276,37 @@ class Repository:
                 self._load(policy, path, AdoptedRun, policy.adopted, "an adopted run", name)
         rules: dict[str, Document[RulesPolicy]] = {}
         locks: dict[str, Document[Lock]] = {}
-        for path in (self.root / "policy" / "rules.yaml",):
-            if path.exists():
-                self._load(policy, path, RulesPolicy, rules, "the rules")
+        path = self.root / "policy" / "rules.yaml"
+        if os.path.lexists(path):
+            self._load(policy, path, RulesPolicy, rules, "the rules")
         lock = self.root / "images" / "lock.yaml"
-        if lock.exists():
+        if os.path.lexists(lock):
             self._load(policy, lock, Lock, locks, "the image lock")
+        elif os.path.lexists(lock.with_suffix(".yml")):
+            # Its wrong name is a finding, and nothing that it says is missing.
+            policy.broken.add(self.relative(lock))
         policy.rules, policy.lock = rules.get("rules"), locks.get("lock")
         images = self.root / "images"
         for folder in _entries(images) if images.is_dir() else ():
             path = folder / "image.yaml"
-            if path.is_file():
+            if os.path.lexists(path):
                 self._load(policy, path, Image, policy.images, "an image", folder.name)
+            elif os.path.lexists(folder / "image.yml"):
+                policy.broken.add(self.relative(path))
+            elif folder.suffix not in SUFFIXES and folder.is_symlink() and not folder.exists():
+                self._unread(policy, folder, "put the folder itself here")
         return policy
+
+    def _unread(self, policy: Policy, path: Path, remedy: str) -> None:
+        """Report what stands in the place of a file or folder of policy and is none."""
+        shown = self.relative(path)
+        link = path.is_symlink() and not path.exists()
+        what = "is a link to nothing" if link else "is no plain file"
+        if path.is_file():
+            what = "is a file"
+        policy.broken.add(shown)
+        place = Place.start(shown)
+        policy.findings.append(finding("unread-policy-file", place, f"{shown} {what}", remedy))
 
     def _load(
         self,
@@ -294,6 +332,9 @@ class Repository:
                     "put the file itself here: what a reviewer sees must be what runs",
                 )
             )
+            return
+        if not path.is_file():
+            self._unread(policy, path, "put the file itself here")
             return
         data = self.surroundings.get(shown)
         source, findings = decode(shown, self.read_bytes(path) if data is None else data)
@@ -327,5 +368,5 @@ def _scanned(folder: Path) -> list[os.DirEntry[str]]:
 def _yaml_files(folder: Path) -> Iterator[Path]:
     if folder.is_dir():
         for path in _entries(folder):
-            if path.suffix in SUFFIXES and path.is_file():
+            if path.suffix in SUFFIXES:
                 yield path

@@ -60,7 +60,7 @@ def _team(wish: Wish, policy: Policy) -> Document[Team]:
         if len(policy.teams) == 1:
             return next(iter(policy.teams.values()))
         raise CompilerError("which team?", any_of(sorted(policy.teams), start="add --team with"))
-    if f"policy/teams/{wish.team}.yaml" in policy.broken:
+    if policy.unreadable("teams", wish.team):
         raise CompilerError(f"policy/teams/{wish.team}.yaml cannot be read", "run `check`")
     if wish.team not in policy.teams:
         remedy = choose(wish.team, policy.teams, f"add policy/teams/{wish.team}.yaml")

@@ -47,17 +47,19 @@ RULE = Rule(
 
 
 def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
-    """The files that name a job which another file has."""
-    first: dict[tuple[str, str], Judged] = {}
+    """Each file of a job that has several."""
+    files: dict[tuple[str, str], list[Judged]] = {}
     for job in jobs:
         name = job.path.rpartition("/")[2].rpartition(".")[0]
-        earlier = first.setdefault((job.team or job.path.rpartition("/")[0], name), job)
-        if earlier is not job:
+        files.setdefault((job.team or job.path.rpartition("/")[0], name), []).append(job)
+    for (_, name), same in files.items():
+        for job in same if len(same) > 1 else ():
+            # Told at each of them: nobody knows which one a change has added.
+            other = same[1] if job is same[0] else same[0]
             yield finding(
                 "job-in-two-files",
                 Place.start(job.path),
-                f"the job {name} of {job.team or 'this folder'} is declared in {earlier.path}"
-                " already",
-                "delete one of the two files, or give this one another name",
-                [Related(Place.start(earlier.path), "the other file")],
+                f"the job {name} of {job.team or 'this folder'} is declared in {other.path} too",
+                "delete one of the two files, or give one another name",
+                [Related(Place.start(other.path), "the other file")],
             )

@@ -73,7 +73,7 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
         if lookup(waiver.value.rule) is None:
             yield _unknown("rule", waiver.value.rule, registered(), waiver.place("rule"))
     # A team whose file is broken is there all the same.
-    teams = {*policy.teams, *(_stem(path) for path in policy.broken if "/teams/" in path)}
+    teams = {*policy.teams, *_broken(policy, "teams")}
     for stop in policy.stops.values():
         if stop.value.team is not None and stop.value.team not in teams:
             yield _unknown("team", stop.value.team, teams, stop.place("team"))
@@ -86,7 +86,7 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
 def _weights(rules: Document[RulesPolicy], policy: Policy) -> Iterator[Finding]:
     weights = [(("severity", name), name) for name in rules.value.severity or ()]
     # A team whose file is broken is there all the same.
-    teams = {*policy.teams, *(_stem(path) for path in policy.broken if "/teams/" in path)}
+    teams = {*policy.teams, *_broken(policy, "teams")}
     for team, own in (rules.value.teams or {}).items():
         weights += [(("teams", team, "severity", name), name) for name in own.severity]
         if team not in teams:
@@ -96,8 +96,11 @@ def _weights(rules: Document[RulesPolicy], policy: Policy) -> Iterator[Finding]:
             yield _unknown("rule", name, registered(), rules.place(*route, key=True))
 
 
-def _stem(path: str) -> str:
-    return path.rpartition("/")[2].removesuffix(".yaml")
+def _broken(policy: Policy, kind: str) -> Iterator[str]:
+    folder = f"policy/{kind}/"
+    for path in policy.broken:
+        if path.startswith(folder):
+            yield path.removeprefix(folder).rpartition(".")[0]
 
 
 def _team(team: Document[Team], policy: Policy) -> Iterator[Finding]:
@@ -105,7 +108,7 @@ def _team(team: Document[Team], policy: Policy) -> Iterator[Finding]:
     # A cluster whose file is broken is there all the same.
     known = {
         *policy.clusters,
-        *map(_stem, policy.broken),
+        *_broken(policy, "clusters"),
     }
     for index, name in enumerate(value.clusters):
         if name not in known:

@@ -1,8 +1,9 @@
-"""A file under `policy/` is read by nobody.
+"""A file of policy is read by nobody.
 
 ## What it does
-Reports YAML files under `policy/` that stand where no file is looked for, and a second file of the
-same cluster, team, waiver or stop (`nlp.yaml` beside `nlp.yml`).
+Reports YAML files under `policy/` and `images/` that stand where no file is looked for, a second
+file of the same cluster, team, waiver or stop (`nlp.yaml` beside `nlp.yml`), and what stands in the
+place of such a file or folder and is none: a link to nothing, a pipe.
 
 ## Why it is bad
 What such a file says does not hold, and nothing else would tell: a rule that was raised stays as it
@@ -53,12 +54,12 @@ SUFFIXES = (".yaml", ".yml")
 
 
 def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
-    """The files under `policy/` that are not read, and those that another one hides."""
+    """The files of policy that are not read, and those that another one hides."""
     policy = project.policy
     read = {*policy.sources, *policy.broken}
     first: dict[str, str] = {}
     for path in sorted(project.repository.surroundings):
-        if not path.startswith("policy/") or not path.endswith(SUFFIXES):
+        if not path.startswith(("policy/", "images/")) or not path.lower().endswith(SUFFIXES):
             continue
         if path not in read:
             yield finding(
@@ -77,9 +78,16 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
 
 
 def _help(path: str) -> str:
-    _, *folders, name = path.split("/")
-    if not folders and name.rpartition(".")[0] == "rules":
+    top, *folders, name = path.split("/")
+    stem = name.rpartition(".")[0]
+    if top == "images":
+        wanted = "image" if folders else "lock"
+        called = stem.lower() == wanted
+        return f"call it {wanted}.yaml" if called else f"move it to images/{stem}/image.yaml"
+    if not folders and stem == "rules":
         return "call it policy/rules.yaml"
+    if folders and folders[0] in FOLDERS and not name.endswith(SUFFIXES):
+        return f"call it {stem}.yaml"
     near = nearest(folders[0], FOLDERS) if folders else None
     if near is not None:
         return f"move it to policy/{near}/{name}"

@@ -194,7 +194,7 @@ def _broken_teams(
     project: Project, ledgers: Mapping[Key, Ledger], known: set[Key]
 ) -> list[Declared]:
     """Jobs with runs whose team's policy cannot be read: left as they are."""
-    broken = project.policy.broken
+    policy = project.policy
     return [
         Declared(
             *key,
@@ -202,7 +202,7 @@ def _broken_teams(
             unusable=f"policy/teams/{key[0]}.yaml is unreadable",
         )
         for key in ledgers
-        if key not in known and f"policy/teams/{key[0]}.yaml" in broken
+        if key not in known and policy.unreadable("teams", key[0])
     ]
 
 
@@ -226,7 +226,7 @@ def unread_stop(project: Project) -> str:
     It may be about anything: nothing starts, and nothing that it stopped goes on, for want of it.
     """
     for path in sorted(project.policy.broken):
-        if path.startswith("policy/stops/"):
+        if path.startswith("policy/stops"):
             return f"{path} cannot be read, and may stop it"
     for stop in project.policy.stops.values():
         if not clear(stop.value):

@@ -96,7 +96,7 @@ class _Books:
 def _of_run(stop: Document[StopPolicy], policy: Policy, books: _Books) -> Iterator[Finding]:
     team, slash, name = (stop.value.run or "").partition("/")
     # Another rule tells of an unknown team, and of half a name.
-    there = team in policy.teams or f"policy/teams/{team}.yaml" in policy.broken
+    there = team in policy.teams or policy.unreadable("teams", team)
     if not (slash and name and there) or books.runs(team, name) or books.unknown:
         return
     yield finding(

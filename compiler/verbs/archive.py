@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
         raise CompilerError(
             "which cluster?", any_of(sorted(policy.clusters), start="add --cluster with")
         )
-    broken = f"policy/clusters/{options.cluster}.yaml" in policy.broken
+    broken = policy.unreadable("clusters", options.cluster)
     if options.cluster not in policy.clusters and not broken:
         raise CompilerError(
             f"there is no cluster `{options.cluster}`", choose(options.cluster, policy.clusters)
