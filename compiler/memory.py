@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import cached_property
 from hashlib import sha256
@@ -20,6 +20,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from compiler.cachefile import load_cached, save_cached
 from compiler.diagnostics import Edit, Finding, Place, Related, Severity, arrange
 from compiler.repository import Repository
 
@@ -140,7 +141,7 @@ class Memory:
         self._recalled: dict[Path, Judged] = {}
         self._states: dict[str, str] = {}
         try:
-            stored = json.loads(self.file.read_bytes())
+            stored = json.loads(load_cached(self.file))
             if stored["context"] == self.context:
                 self.policy = [restored(item) for item in stored["policy"]]
                 self.together = [restored(item) for item in stored["together"]]
@@ -220,18 +221,8 @@ class Memory:
             "policy_files": self.policy_files,
             "jobs": {job.path: self.rows[job.path] for job in jobs},
         }
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".check-")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                    stream.write(json.dumps(content, separators=(",", ":")))
-                Path(name).replace(self.file)
-            except BaseException:
-                Path(name).unlink()
-                raise
-        except (OSError, UnicodeError):
-            return
+        with suppress(UnicodeError):
+            save_cached(self.file, json.dumps(content, separators=(",", ":")).encode())
 
 
 def state_of(repository: Repository, name: str) -> str:
@@ -255,15 +246,26 @@ def state_of(repository: Repository, name: str) -> str:
 def context(repository: Repository, today: date, only_cluster: str | None) -> str:
     """The digest of everything besides the declarations that their judgement depends on.
 
-    That is policy, image files, bases, the day, the chosen cluster, Python and the compiler.
+    That is policy, image files, bases, the day, the chosen cluster, Python and the compiler; of the
+    other files of an image only their names.
     """
     digest = sha256(f"{today} {only_cluster} {sys.version}\n".encode())
     for name, data in sorted(repository.surroundings.items()):
         digest.update(f"{name!r} {len(data)}\n".encode())
         digest.update(data)
+        if name.endswith("/image.yaml") and b"workdir" in data:
+            # Which files the image has decides whether its jobs can start.
+            digest.update("\n".join(sorted(_names(repository.root / name))).encode())
     for name, stamp in sorted(_stamps(str(Path(__file__).parent), "")):
         digest.update(f"{name} {stamp}\n".encode())
     return digest.hexdigest()
+
+
+def _names(about: Path) -> Iterator[str]:
+    """The names of the files beside an image.yaml, and below."""
+    for folder, folders, names in os.walk(about.parent):
+        folders[:] = [name for name in folders if name[0] != "." and name != "__pycache__"]
+        yield from (f"{folder!r}/{name!r}" for name in names)
 
 
 def _stamps(folder: str, inside: str) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,128 @@
+"""The script that a run starts is not in its image's folder.
+
+## What it does
+Looks for the script or module that the command starts among the files of `images/<name>/`, where
+`workdir` in image.yaml says that the image holds them. A path that is mounted from elsewhere, one
+outside of `workdir`, and a module that the folder has no package of are left alone.
+
+## Why it is bad
+The nodes are waited for, the image is pulled, and Python says \"can't open file\" on each of them.
+With retries it says so again and again.
+
+## Example
+```sh
+echo 'workdir: /workspace' >> images/llm-sft/image.yaml
+touch images/llm-sft/train.py
+echo 'command: [torchrun, trian.py]' >> jobs/llm-sft.yaml
+```
+
+## Use instead
+```sh
+echo 'workdir: /workspace' >> images/llm-sft/image.yaml
+touch images/llm-sft/train.py
+echo 'command: [torchrun, train.py]' >> jobs/llm-sft.yaml
+```
+
+## References
+- meta-pytorch/torchx#405
+- kubeflow/trainer#944
+- kubeflow/katib#347
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from posixpath import join
+
+from compiler.containers import MAIN, passed
+from compiler.diagnostics import Severity
+from compiler.launch import Launch, launches, script
+from compiler.model import Member, Run
+from compiler.programs import training
+from compiler.rules import Report, Rule
+from compiler.site import Site
+from compiler.suggestions import choose
+from compiler.volumes import mounted, normal, within
+
+RULE = Rule(
+    code="LCH545",
+    severity=Severity.ERROR,
+    stage="run",
+    sources=("meta-pytorch/torchx#405", "kubeflow/trainer#944", "kubeflow/katib#347"),
+)
+
+SCRIPT = re.compile(r"[\w./-]+\.(?:py|sh)", re.ASCII)
+MODULE = re.compile(r"\w+(?:\.\w+)*", re.ASCII)
+# A script may go elsewhere, or make the file itself.
+MOVES = re.compile(r"\b(?:cd|pushd|git|curl|wget|cp|mv|cat|tee|tar|unzip|aws|gsutil|rclone)\b")
+
+
+def check(run: Run, site: Site) -> Iterator[Report]:
+    """The scripts and modules that the image does not have."""
+    for member in run.members:
+        about = site.images.get(member.image.name or "")
+        if about is None or about.value.workdir is None:
+            continue
+        if any("workingDir" in node for _, node in passed(run, member, "spec", "containers")):
+            continue
+        folder = site.root / "images" / about.name
+        container = training(run, member, site)
+        text = script(container)
+        if text is not None and MOVES.search(text[0].text):
+            continue
+        for launch in launches(container):
+            found = _missing(run, member, launch, normal(about.value.workdir), folder)
+            if found is None or launch.target is None:
+                continue
+            name, others = found
+            yield Report(
+                launch.target.route,
+                f"images/{about.name}/ has no {name}, which the run would start",
+                choose(name, others) if others else "write the name of a file that is there",
+                (
+                    *launch.target.related,
+                    (about.place("workdir"), "where the image holds its folder"),
+                ),
+                place=launch.target.place,
+            )
+
+
+def _missing(
+    run: Run, member: Member, launch: Launch, workdir: str, folder: Path
+) -> tuple[str, list[str]] | None:
+    """The path within the folder that is not there, and what is; None where all is well."""
+    target = launch.target
+    if target is None:
+        return None
+    start = normal(member.working_dir or workdir)
+    if launch.module:
+        if start != workdir or not MODULE.fullmatch(target.text):
+            return None
+        name = target.text.replace(".", "/")
+        top = name.partition("/")[0]
+        if not (folder / top).is_dir() and not (folder / f"{top}.py").is_file():
+            return None
+        if (folder / f"{name}.py").is_file() or (folder / name / "__main__.py").is_file():
+            return None
+        if not (folder / name).is_dir():
+            name = f"{name}.py"
+        else:
+            name = f"{name}/__main__.py"
+    else:
+        if not SCRIPT.fullmatch(target.text):
+            return None
+        path = normal(join(start, target.text))
+        if not within(path, workdir) or ".." in path.split("/"):
+            return None
+        if any(_covers(item.path, path) for item in mounted(run, member) if item.container == MAIN):
+            return None
+        name = path[len(workdir.rstrip("/")) + 1 :]
+        if (folder / name).is_file():
+            return None
+    suffix = name[name.rindex(".") :]
+    found = sorted(folder.rglob(f"*{suffix}"))[:200] if folder.is_dir() else []
+    return name, [path.relative_to(folder).as_posix() for path in found]
+
+
+def _covers(mount: str, path: str) -> bool:
+    return bool(mount) and (mount == path or within(path, mount))

@@ -1,0 +1,104 @@
+"""The rule about scripts that an image's folder does not have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from declarations import TODAY, findings, job, only, repository, spot
+
+from compiler.check import check_again
+from compiler.repository import Repository
+
+IMAGE = {
+    "images/llm-sft/image.yaml": "entry: [torchrun, train.py]\nworkdir: /workspace\n",
+    "images/llm-sft/train.py": "",
+    "images/llm-sft/tools/convert.py": "",
+    "images/llm-sft/sft/__init__.py": "",
+    "images/llm-sft/sft/train.py": "",
+    "images/llm-sft/start.sh": "",
+}
+
+ELSEWHERE = "pod: {spec: {containers: [{name: pytorch, workingDir: /x}]}}"
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "",
+        "command: [torchrun, train.py]",
+        "command: [torchrun, ./train.py]",
+        "command: [torchrun, /workspace/tools/convert.py]",
+        "working_dir: /workspace/tools\ncommand: [torchrun, convert.py]",
+        "command: [torchrun, -m, sft.train]",
+        "command: [python, -m, torch.distributed.run, train.py]",
+        "command: [bash, -c, 'exec torchrun train.py']",
+        "command: [./start.sh]",
+        # What is not the folder's.
+        "command: [torchrun, /opt/other/train.py]",
+        "working_dir: /elsewhere\ncommand: [torchrun, other.py]",
+        "command: [torchrun, -m, axolotl.cli.train]",
+        "command: [torchrun, /workspace/conf/other.py]\nmounts: {/workspace/conf: {claim: logs}}",
+        "command: [torchrun, other.py]\nfiles: {/workspace/other.py: configs/nlp/llm-train.yaml}",
+        "command: [bash, -c, 'git clone x .; torchrun other.py']",
+        "command: [bash, -c, 'cd /data; torchrun other.py']",
+        "command: [torchrun, $(SCRIPT)]\nenv: {SCRIPT: other.py}",
+        "command: [some-program, other.py]",
+        f"command: [torchrun, other.py]\n{ELSEWHERE}",
+    ],
+)
+def test_scripts_that_are_there_or_elsewhere_are_left_alone(extra: str) -> None:
+    assert [item.message for item in findings(job(extra), IMAGE)] == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "place", "name", "remedy"),
+    [
+        ("command: [torchrun, trian.py]", "7:21", "trian.py", "write `train.py`"),
+        ("command: [torchrun, --max_restarts=1, trian.py, -v]", "7:39", "trian.py", "write"),
+        ("command: [torchrun, /workspace/tools/conv.py]", "7:21", "tools/conv.py", "write `tools"),
+        (
+            "working_dir: /workspace/tools\ncommand: [torchrun, train.py]",
+            "8:21",
+            "tools/train.py",
+            "write",
+        ),
+        ("command: [torchrun, -m, sft.trian]", "7:25", "sft/trian.py", "write `sft/train.py`"),
+        ("command: [torchrun, -m, sft]", "7:25", "sft/__main__.py", "write"),
+        ("command: [bash, -c, 'exec torchrun trian.py']", "7:21", "trian.py", "write `train.py`"),
+        ("command: [accelerate, launch, trian.py]", "7:31", "trian.py", "write `train.py`"),
+        ("command: [./stort.sh]", "7:11", "stort.sh", "write `start.sh`"),
+    ],
+)
+def test_a_script_that_is_not_there_is_an_error(
+    extra: str, place: str, name: str, remedy: str
+) -> None:
+    item = only("missing-entry-script", findings(job(extra), IMAGE))
+    assert item.severity == "error"
+    assert spot(item) == f"jobs/example.yaml:{place}"
+    assert item.message == f"images/llm-sft/ has no {name}, which the run would start"
+    assert item.help.startswith(remedy)
+
+
+def test_the_image_s_own_entry_is_checked() -> None:
+    files = {"images/llm-sft/image.yaml": "entry: [torchrun, trian.py]\nworkdir: /workspace\n"}
+    item = only("missing-entry-script", findings(job(), files))
+    assert spot(item) == "images/llm-sft/image.yaml:1:19"
+
+
+def test_an_image_that_does_not_say_where_its_files_are_is_left_alone() -> None:
+    assert findings(job("command: [torchrun, trian.py]")) == []
+
+
+def test_a_script_that_is_removed_is_missed_by_the_next_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPILER_CACHE", str(tmp_path / "cache"))
+    root = repository(tmp_path / "repository", {"jobs/example.yaml": job(), **IMAGE})
+
+    def found() -> list[str]:
+        return [item.rule for item in check_again(Repository(root), at=TODAY).findings]
+
+    assert found() == []
+    (root / "images/llm-sft/train.py").unlink()
+    assert found() == ["missing-entry-script"]
