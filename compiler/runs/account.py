@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from compiler.cost import cost
 from compiler.project import Project
-from compiler.results import Ask, RunResult
+from compiler.results import Ask, JobResult, RunResult
 from compiler.runs.declared import Key
 from compiler.runs.differences import differences
 from compiler.runs.engine import End
@@ -225,8 +225,18 @@ class _Writer:
             risks=tuple(found),
             differences=said,
             compared=compared,
-            notes=decision.notes,
+            notes=(*decision.notes, *self._waived(result)),
         )
+
+    def _waived(self, result: JobResult | None) -> list[str]:
+        """What was waived for a run to start: by which rule, until when, and who agreed."""
+        paths = set(result.waivers) if result is not None else ()
+        return [
+            f"{waiver.value.rule} is waived until {waiver.value.until}: {waiver.path}, approved by "
+            f"{waiver.value.approver}"
+            for waiver in self.project.policy.waivers.values()
+            if waiver.path in paths
+        ]
 
     def _rest(self, item: JobDecision, runs: Mapping[int, Entry], caused: bool) -> Line:
         """What stays, does not start, or is blocked."""

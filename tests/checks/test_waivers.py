@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from declarations import TODAY, findings, job, of, only, policy, repository, spot
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from compiler.check import check
+from compiler.cli import main
 from compiler.diagnostics import Finding
 from compiler.project import Project
 from compiler.repository import Repository
@@ -51,7 +57,90 @@ def test_every_rule_that_policy_may_lift_is_an_error_about_one_run() -> None:
         assert obstacle(entry) == "", entry.name
 
 
+def test_the_page_of_a_rule_says_that_policy_may_lift_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["explain", "OPS817"]) == 0
+    assert "OPS817 nodes-above-cap (error, unless policy lifts it)\n" in capsys.readouterr().out
+    kinds = {"OPS817": "policy", "OPS813": "form", "RES416": "advice"}
+    for code, kind in kinds.items():
+        assert main(["explain", code, "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out)["kind"] == kind
+
+
 # Weights
+
+
+DAY = date(2026, 3, 15)
+WORDS = st.sampled_from(["RES416", "part-of-a-node", "OPS819", "unknown-queue"])
+SEVERITIES = st.dictionaries(
+    WORDS, st.sampled_from(["error", "warning", "notice", "off"]), max_size=3
+)
+WAIVERS = st.lists(
+    st.tuples(WORDS, st.integers(-2, 2), st.sampled_from(["nlp/*", "vision/*", "nlp/exam?le"])),
+    max_size=3,
+)
+OWN = st.lists(st.tuples(WORDS, st.integers(-2, 2)), max_size=3)
+NAMES = {"RES416": "part-of-a-node", "OPS819": "duration-above-cap"}
+
+
+def expected(
+    everyone: dict[str, str], team: dict[str, str], agreed: list[Any], own: list[Any]
+) -> dict[str, str]:
+    """What is found about a job that breaks all three rules, told step by step."""
+    left: dict[str, str] = {}
+    for rule in ("part-of-a-node", "duration-above-cap", "unknown-queue"):
+        weight = "warning" if rule == "part-of-a-node" else "error"
+        if rule != "unknown-queue":
+            for given in (everyone, team):
+                for word, wish in given.items():
+                    weight = wish if NAMES.get(word, word) == rule else weight
+        if weight == "off":
+            continue
+        if rule != "unknown-queue":
+            by_policy = [
+                days >= 0 and jobs != "vision/*"
+                for word, days, jobs in agreed
+                if NAMES.get(word, word) == rule
+            ]
+            by_job = [days >= 0 for word, days in own if NAMES.get(word, word) == rule]
+            if any(by_policy) or (weight != "error" and any(by_job)):
+                continue
+        left[rule] = weight
+    return left
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return repository(tmp_path_factory.mktemp("weights") / "root")
+
+
+@settings(max_examples=40, deadline=None)
+@given(everyone=SEVERITIES, team=SEVERITIES, agreed=WAIVERS, own=OWN)
+def test_weights_and_waivers_add_up_as_they_do_by_hand(
+    place: Path,
+    everyone: dict[str, str],
+    team: dict[str, str],
+    agreed: list[tuple[str, int, str]],
+    own: list[tuple[str, int]],
+) -> None:
+    rules = {"severity": everyone, "teams": {"nlp": {"severity": team}}}
+    (place / RULES).write_text(json.dumps(rules), "utf-8")
+    shutil.rmtree(place / "policy/waivers", ignore_errors=True)
+    (place / "policy/waivers").mkdir()
+    for index, (rule, days, jobs) in enumerate(agreed):
+        text = waiver(rule, str(DAY + timedelta(days=days)), jobs)[FILE]
+        (place / f"policy/waivers/w{index}.yaml").write_text(text, "utf-8")
+    entries = ", ".join(
+        f"{{rule: {rule}, reason: r, until: {DAY + timedelta(days=days)}}}" for rule, days in own
+    )
+    text = job(f"waive: [{entries}]" if own else "", **PART, **LONG, **UNKNOWN)
+    moment = datetime.combine(DAY, time(12), UTC)
+    project = Project(Repository(place), at=moment)
+    result = project.judge(place / "jobs/example.yaml", text.encode())
+    about = ("part-of-a-node", "duration-above-cap", "unknown-queue")
+    found = {item.rule: item.severity.value for item in result.findings if item.rule in about}
+    assert found == expected(everyone, team, agreed, own)
 
 
 @pytest.mark.parametrize("name", ["duration-above-cap", "OPS819", "ops819"])

@@ -135,6 +135,16 @@ def test_a_waiver_that_comes_frees_and_one_that_goes_fails_at_its_line(company: 
     assert data(planned)["effects"][0]["running"] == ["nlp/a-r1"]
 
 
+def test_what_starts_under_a_waiver_says_so_and_who_agreed(company: Company) -> None:
+    company.write(NLP, CAPPED)
+    company.write(AGREED, WAIVER.format(until="2026-12-31"))
+    company.write("jobs/nlp/a.yaml", job())
+    company.write("jobs/nlp/b.yaml", job(max_duration="6h"))
+    notes = {row["job"]: row["notes"] for row in rows(company.plan())}
+    said = f"duration-above-cap is waived until 2026-12-31: {AGREED}, approved by kim"
+    assert notes == {"a": [said], "b": []}
+
+
 def test_a_weight_that_changes_is_told_at_its_line(company: Company) -> None:
     declared(company, "a", accelerators="H100:4", num_nodes=2)
     company.write(RULES, "severity:\n  part-of-a-node: error\n")
