@@ -8,7 +8,6 @@ its content.
 from __future__ import annotations
 
 import json
-import os
 import re
 import tempfile
 from hashlib import sha256
@@ -20,6 +19,7 @@ from msgspec import Struct
 from compiler.backends import Backend
 from compiler.baseobject import Judgement, Object, Route
 from compiler.baseshape import misshapen
+from compiler.cachefile import load_cached, save_cached
 from compiler.diagnostics import Finding, Place, Severity, Unavailable
 from compiler.kustomization import Kustomization, inspect
 from compiler.merge import LIST_KEYS
@@ -164,7 +164,7 @@ def _built(cache: Path, digest: str, made: Kustomization, root: Path) -> list[Ob
     """The objects that kustomize makes of the base, from the cache where it was built before."""
     stored = cache / f"{digest}.json"
     try:
-        known = json.loads(stored.read_bytes())
+        known = json.loads(load_cached(stored))
         if isinstance(known, list):
             return cast("list[Object]", known)
     except (OSError, ValueError):
@@ -187,20 +187,8 @@ def _built(cache: Path, digest: str, made: Kustomization, root: Path) -> list[Ob
             objects = kustomize.build(Path(folder))
         except BuildFailed as error:
             raise _Refused(str(error)) from None
-    _store(stored, json.dumps(objects))
+    save_cached(stored, json.dumps(objects).encode())
     return objects
-
-
-def _store(path: Path, text: str) -> None:
-    """Best effort: a cache that cannot be written is done without."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(name).replace(path)
-    except OSError:
-        pass
 
 
 def _place(made: Kustomization, one: Object, route: Route) -> Place:

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from compiler.cachefile import load_cached, save_cached
 from compiler.diagnostics import Unavailable
 from compiler.manifests import Unreadable, parse
 from compiler.processes import BuildFailed, Running, complaint, environment
@@ -197,7 +197,7 @@ class _Probes:
         self._file = file
         self._known: dict[str, Any] = {}
         try:
-            known = json.loads(file.read_bytes())
+            known = json.loads(load_cached(file))
             self._known = known if isinstance(known, dict) else {}
         except (OSError, ValueError):
             pass
@@ -217,20 +217,8 @@ class _Probes:
                 found = _ask(path)
         if isinstance(found, Version):
             self._known[path] = {"stamp": stamp, "version": list(found)}
-            self._save()
+            save_cached(self._file, json.dumps(self._known).encode())
         return found
-
-    def _save(self) -> None:
-        """Best effort: a cache that cannot be written is done without."""
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(
-                "w", dir=self._file.parent, delete=False, encoding="utf-8"
-            ) as file:
-                json.dump(self._known, file)
-            Path(file.name).replace(self._file)
-        except OSError:
-            pass
 
 
 def _ask(path: str) -> Version | str:

@@ -24,6 +24,7 @@ STARTS_PROGRAMS = {"kustomize", "processes", "runs.git", "runs.verification", "w
 WRITES = {
     "base",
     "buildcache",
+    "cachefile",
     "disk",
     "docgen",
     "kustomize",
@@ -43,6 +44,7 @@ READS = {
     "attachments",
     "base",
     "buildcache",
+    "cachefile",
     "cli",
     "data",
     "disk",

@@ -7,9 +7,7 @@ cache that is missing, broken or of another compiler is a verdict from the start
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from compiler.cachefile import load_cached, save_cached
 from compiler.diagnostics import CompilerError
 from compiler.memory import Checked, Judged
 from compiler.repository import Repository
@@ -136,19 +135,10 @@ def keep(repository: Repository, kept: Kept, known: dict[str, Page]) -> None:
 
 def _read(repository: Repository, name: str, of: type[T]) -> T | None:
     try:
-        return msgspec.json.decode((repository.cache / name).read_bytes(), type=of)
+        return msgspec.json.decode(load_cached(repository.cache / name), type=of)
     except (OSError, msgspec.MsgspecError, RecursionError):
         return None
 
 
 def _write(repository: Repository, name: str, value: object) -> None:
-    with suppress(OSError):
-        repository.cache.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=repository.cache, prefix=f".{name}-")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(msgspec.json.encode(value))
-            Path(draft).replace(repository.cache / name)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
+    save_cached(repository.cache / name, msgspec.json.encode(value))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from compiler import __version__
+from compiler.cachefile import load_cached, save_cached
 from compiler.diagnostics import CompilerError, Finding, Place
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ def _moved(now: Mapping[str, str], contents: Mapping[str, bytes], whole: Ledger)
 
 def _remembered(repository: Repository) -> str | None:
     with suppress(OSError, ValueError, KeyError, TypeError):
-        kept = json.loads((repository.cache / "history.json").read_bytes())
+        kept = json.loads(load_cached(repository.cache / "history.json"))
         if kept["compiler"] == __version__:
             return str(kept["head"])
     return None
@@ -273,7 +274,5 @@ def _remembered(repository: Repository) -> str | None:
 
 def _remember(repository: Repository, head: str) -> None:
     """Keep the clean commit; a cache that cannot be written is worked without."""
-    with suppress(OSError):
-        repository.cache.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"compiler": __version__, "head": head})
-        (repository.cache / "history.json").write_text(text, "utf-8")
+    text = json.dumps({"compiler": __version__, "head": head})
+    save_cached(repository.cache / "history.json", text.encode())
