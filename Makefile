@@ -29,6 +29,7 @@ lint: setup ## Check format, style, types, generated files and workflows
 	@$(VENV)/ruff check .
 	@$(VENV)/pyright
 	@$(COMPILER) schema --check
+	@$(COMPILER) codeowners --check
 	@$(VENV)/python -m compiler.docgen --check
 	@$(VENV)/zizmor --offline --quiet --no-progress .github/workflows
 	@if ls .cache/compiler/tools/actionlint-*/actionlint >/dev/null 2>&1; then \

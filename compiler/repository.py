@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct, field
 
+from compiler.codeowners import PLACES
 from compiler.diagnostics import CompilerError, Finding, Place
 from compiler.nodes import Mapping, Scalar, descend
 from compiler.rules import finding
@@ -218,7 +219,7 @@ class Repository:
 
     @cached_property
     def surroundings(self) -> dict[str, bytes]:
-        """The bytes of policy, image files and bases by path: what every declaration rests on."""
+        """The bytes of policy, image files, bases and CODEOWNERS by path: what checks rest on."""
         found: dict[str, bytes] = {}
         for top in ("policy", "base"):
             for folder, folders, names in os.walk(self.root / top):
@@ -235,6 +236,8 @@ class Repository:
             else:
                 for suffix in SUFFIXES:
                     self._keep(found, entry / f"image{suffix}")
+        for place in PLACES.values():
+            self._keep(found, self.root / place)
         return found
 
     def _keep(self, found: dict[str, bytes], path: Path) -> None:

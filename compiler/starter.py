@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compiler import data
+from compiler import codeowners, data
+from compiler.repository import Repository
 from compiler.schemas import schemas, text
 
 # Files that would mean something else under their own names where they are kept.
@@ -41,5 +42,7 @@ def files(host: str, compiler: str) -> dict[str, bytes]:
             found[f".github/workflows/{name}.yml"] = source.read_bytes()
     else:
         del found["ci/comment.sh"]
+    owners = codeowners.text(Repository(start).policy(), host)
+    found[codeowners.PLACES[host]] = owners.encode()
     pinned = found["requirements.txt"].replace(b"@COMPILER@", compiler.encode())
     return {**found, "requirements.txt": pinned}

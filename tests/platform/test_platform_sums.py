@@ -90,8 +90,9 @@ def policy_of(cluster: dict[str, Any], teams: dict[str, Any]) -> Policy:
 
 def files_of(cluster: dict[str, Any], teams: dict[str, Any]) -> Iterator[tuple[str, str]]:
     # Not the empty mappings: a reader refuses them as values that say nothing.
-    yield "policy/clusters/west.yaml", yaml.safe_dump(
-        {key: value for key, value in cluster.items() if value != {}}
+    yield (
+        "policy/clusters/west.yaml",
+        yaml.safe_dump({key: value for key, value in cluster.items() if value != {}}),
     )
     for name, team in teams.items():
         own = {"namespace": f"p-{name}", "owners": ["kim"], "clusters": ["west"], **team}
@@ -168,9 +169,7 @@ def test_quota_in_the_objects_is_that_of_the_verdict(
     if "cpu_nodes" in cluster:
         nodes = cluster["cpu_nodes"]
         kinds.setdefault(nodes.get("flavor", "cpu"), []).append(nodes)
-    fits = all(
-        sum(limits.guaranteed(name).values()) <= limits.capacity[name] for name in catalogue
-    )
+    fits = all(sum(limits.guaranteed(name).values()) <= limits.capacity[name] for name in catalogue)
     for kind, entries in kinds.items():
         for field, unit in (("cpu", Fraction(1, 1000)), ("memory", Fraction(1))):
             offered = sum(
