@@ -1,0 +1,84 @@
+"""A cluster runs a version that cannot read what is written for it.
+
+## What it does
+Compares `versions:` of a cluster with the oldest version that knows what its overlays are made of:
+
+- Kubernetes 1.30, for ValidatingAdmissionPolicy in `admissionregistration.k8s.io/v1`;
+- Kueue 0.15, where it admits the runs, for its API `v1beta2`;
+- training-operator 1.7, where PyTorchJobs run, for the `PET_*` variables of runs that are not
+  elastic.
+
+Versions that are not given are not judged.
+
+## Why it is bad
+The API server refuses the objects of the platform, and a syncer that cannot apply one of them stops
+there. An older operator starts the pods, and torchrun, which finds no address and no rank, waits on
+each node for others that it does not know.
+
+## Example
+```sh
+sed -i 's/kubernetes: 1.33.4/kubernetes: 1.28.9/' policy/clusters/west.yaml
+```
+
+## Use instead
+```sh
+sed -i 's/kubernetes: 1.33.4/kubernetes: 1.30.0/' policy/clusters/west.yaml
+```
+
+## References
+- bergerx/kubectl-status#673
+- kubeflow/trainer#1840
+- sigs.k8s.io/kueue: apis/kueue/v1beta2, from 0.15
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from compiler.diagnostics import Finding, Severity
+from compiler.rules import Rule, finding
+
+if TYPE_CHECKING:
+    from compiler.check import Judged
+    from compiler.policy.cluster import Cluster
+    from compiler.project import Project
+
+RULE = Rule(
+    code="OPS842",
+    severity=Severity.ERROR,
+    stage="repository",
+    sources=(
+        "bergerx/kubectl-status#673",
+        "kubeflow/trainer#1840",
+        "sigs.k8s.io/kueue: apis/kueue/v1beta2, from 0.15",
+    ),
+)
+
+
+def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
+    """The versions that are too old."""
+    for cluster in project.policy.clusters.values():
+        for field, name, first, why in _needed(cluster.value):
+            versions = cluster.value.versions
+            has = getattr(versions, field) if versions is not None else None
+            numbers = tuple(int(part) for part in re.findall(r"[0-9]+", has or "")[:2])
+            if len(numbers) < 2 or numbers >= first:
+                continue
+            wanted = ".".join(map(str, first))
+            yield finding(
+                "unsupported-version",
+                cluster.place("versions", field),
+                f"{name} {has} is older than {wanted}, the first with {why}",
+                f"update it, and write {wanted} or newer",
+            )
+
+
+def _needed(cluster: Cluster) -> Iterator[tuple[str, str, tuple[int, int], str]]:
+    """Field, name and oldest version of what a cluster needs, and for what."""
+    yield "kubernetes", "Kubernetes", (1, 30), "ValidatingAdmissionPolicy, which keeps ended runs"
+    if (cluster.admission or "kueue") == "kueue":
+        yield "kueue", "Kueue", (0, 15), "the API v1beta2, in which its queues are written"
+    if "pytorchjob" in (cluster.backend.single_node, cluster.backend.multi_node):
+        yield "training_operator", "the training operator", (1, 7), "PET_* variables for torchrun"
