@@ -100,7 +100,8 @@ def key_of(checked: Checked, ledgers: dict[str, str], wanted: Iterable[str]) -> 
 def asked_of(job: Judged) -> str:
     """What a job's outcome rests on besides its ledger and its surroundings."""
     mounted = repr(sorted(job.depends.items())) if job.depends else ""
-    return f"{job.path} {job.digest} {mounted}\n"
+    # The name of a file may be no text.
+    return f"{job.path!a} {job.digest} {mounted}\n"
 
 
 def recall(repository: Repository, key: str) -> Kept | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from compiler.diagnostics import Finding, Place
+from compiler.jsontext import json_text
 from compiler.report import CheckReport
 
 NAME = "json"
@@ -14,7 +14,7 @@ VERSION = 1
 
 def render(report: CheckReport) -> str:
     """One JSON object; letters outside ASCII are escaped, so any reader's encoding will do."""
-    return json.dumps(document(report), indent=2) + "\n"
+    return json_text(document(report), ascii=True)
 
 
 def document(report: CheckReport) -> dict[str, Any]:

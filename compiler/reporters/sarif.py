@@ -6,12 +6,12 @@ which readers know as `%SRCROOT%` (3.14.14).
 
 from __future__ import annotations
 
-import json
 from typing import Any
 from urllib.parse import quote
 
 import compiler
 from compiler.diagnostics import Edit, Finding, Place, Severity
+from compiler.jsontext import json_text
 from compiler.report import CheckReport
 from compiler.rules import lookup
 
@@ -24,7 +24,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTICE
 
 def render(report: CheckReport) -> str:
     """One SARIF log with one run; valid without findings too."""
-    return json.dumps(document(report), indent=2) + "\n"
+    return json_text(document(report), ascii=True)
 
 
 def document(report: CheckReport) -> dict[str, Any]:

@@ -31,12 +31,12 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
 
     Raises CompilerError where no cluster is named, or where the input is not kubectl's.
     """
-    import json
     import sys
     from datetime import UTC, datetime
     from pathlib import Path
 
     from compiler.diagnostics import CompilerError
+    from compiler.jsontext import json_text
     from compiler.replacement import replace_file
     from compiler.runs.archive import documents, observed, read_text
     from compiler.suggestions import any_of, choose
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
         options.at or datetime.now(UTC),
         partial=options.partial,
     )
-    text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    text = json_text(found)
     if options.output in (None, "-"):
         sys.stdout.write(text)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, repository: Repository) -> int:
     """Print the values of each of its runs; 1 where there is none."""
     from compiler.explanation import explanation
+    from compiler.jsontext import json_text
     from compiler.printing import plain_or_json, print_findings
     from compiler.project import Project
     from compiler.selection import select
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     ]
     if options.format == "json":
         job = {"version": 1, "team": result.team, "job": result.job, "runs": tables}
-        sys.stdout.write(json.dumps(job, indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text(job))
     else:
         for table in tables:
             _print(table)

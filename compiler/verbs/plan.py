@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -44,6 +43,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     from datetime import UTC, datetime
 
     from compiler.diagnostics import CompilerError
+    from compiler.jsontext import json_text
     from compiler.printing import plain_or_json
     from compiler.runs.markdown import as_markdown
     from compiler.runs.planning import Question, plan
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     if options.markdown:
         sys.stdout.write(as_markdown(planned.report))
     elif options.format == "json":
-        sys.stdout.write(json.dumps(as_json(planned.report), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text(as_json(planned.report)))
     else:
         sys.stdout.write(as_text(planned.report))
     return 1 if planned.refused else 0

@@ -25,9 +25,9 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
 
     Raises CompilerError for a path that holds no test.
     """
-    import json
     import sys
 
+    from compiler.jsontext import json_text
     from compiler.policytests import FOLDER, outcomes, policy_tests
     from compiler.printing import plain_or_json, print_findings
     from compiler.project import Project
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
         return 1
     made = list(outcomes(project, paths))
     if options.format == "json":
-        sys.stdout.write(json.dumps(as_json(made), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text(as_json(made)))
     else:
         sys.stdout.write(as_text(made))
     return 0 if all(outcome.passed for outcome in made) else 1

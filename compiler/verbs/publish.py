@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -34,6 +33,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     """Publish and say what was done; 1 for blocked jobs and where the stop guard withholds."""
     from datetime import UTC, datetime
 
+    from compiler.jsontext import json_text
     from compiler.printing import plain_or_json
     from compiler.runs.archive import read_observation
     from compiler.runs.publishing import Request, publish
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     report = Report(done.account, done.source, done.published, at)
     if options.format == "json":
         answer = {**as_json(report), "commit": done.commit}
-        sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text(answer))
     else:
         sys.stdout.write(as_text(report))
         written = done.commit or "nothing to write"

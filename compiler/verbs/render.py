@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     """Print the objects; 1 where errors stand against the job."""
     from compiler import yamlout
     from compiler.diagnostics import CompilerError, Severity
+    from compiler.jsontext import json_text
     from compiler.printing import plain_or_json, print_findings
     from compiler.project import Project
     from compiler.selection import select
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     if result.runs:
         objects = [thing for made in result.runs for thing in made.objects]
         if options.format == "json":
-            sys.stdout.write(json.dumps(objects, indent=2, ensure_ascii=False) + "\n")
+            sys.stdout.write(json_text(objects))
         else:
             sys.stdout.write(yamlout.dump_all(objects))
     failed = any(item.severity is Severity.ERROR for item in findings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, repository: Repository) -> int:
     """Print the runs, the oldest first; 0 also where there is none yet."""
+    from compiler.jsontext import json_text
     from compiler.printing import plain_or_json
     from compiler.runs.history import as_json, as_table, chosen, ledgers
     from compiler.runs.planning import Question
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     _, ledger = chosen(repository, books, options.job)
     runs = [run for run in ledger.runs if options.cluster in (None, run.cluster)]
     if options.format == "json":
-        sys.stdout.write(json.dumps(as_json(ledger, runs), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text(as_json(ledger, runs)))
     else:
         sys.stdout.write(as_table(ledger, runs))
     return 0
