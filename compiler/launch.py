@@ -76,6 +76,8 @@ _SWITCHES: dict[str, frozenset[str]] = {
     ),
 }
 
+# Every flag that some torchrun knows, with `_` for `-`.
+TORCHRUN_FLAGS = _TORCHRUN | _SWITCHES["torchrun"]
 
 # No variables; never changed.
 _NOTHING: dict[str, str] = {}
