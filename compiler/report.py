@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from compiler.diagnostics import Finding, Place, Severity
+from compiler.quota.wording import lines_of
 from compiler.source import Source
 
 Sources = Callable[[str], Source | None]
@@ -30,6 +31,11 @@ class CheckReport(Struct, frozen=True, dict=True):
     root: Path
     colored: bool = False
     verdict: Sequence[Mapping[str, Any]] = ()
+
+    @cached_property
+    def quota(self) -> list[str]:
+        """The verdict in words, a line each."""
+        return lines_of(self.verdict)
 
     def count(self, severity: Severity) -> int:
         """How many findings weigh this much."""

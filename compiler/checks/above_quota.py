@@ -59,7 +59,7 @@ RULE = Rule(
 def check(run: Run, site: Site) -> Iterator[Report]:
     """Accelerators above all that the team may hold at once."""
     own = (site.team.value.quota or {}).get(site.cluster.name)
-    if own is None:
+    if own is None or run.stopped:
         return
     caps = site.team.value.caps
     nodes = min(run.nodes, caps.nodes) if caps and caps.nodes else run.nodes

@@ -28,11 +28,12 @@ def stand(
     jobs: Sequence[Judged],
     ledgers: Mapping[Key, Ledger],
     errors: Mapping[str, list[Finding]],
+    beyond: Mapping[Key, Sequence[Claim]],
 ) -> dict[Key, list[Claim]]:
     """The claims of jobs that the ledger knows, by team and name.
 
     `errors` are those of the repository by path: where one stands against a declaration, nothing of
-    it starts.
+    it starts. `beyond` are the claims of jobs that only their team's quota refuses.
     """
     declared: list[Declared] = []
     results: dict[Key, JobResult] = {}
@@ -54,7 +55,8 @@ def stand(
         facts,
         gathering.today_digests(project, gathered, known),
     )
-    return _claims(outcome, known, results)
+    refused = {(*key, claim.cluster): claim for key, own in beyond.items() for claim in own}
+    return _claims(outcome, known, results, refused)
 
 
 def _nobody(path: str) -> int:
@@ -73,7 +75,10 @@ def _concerned(ledgers: Mapping[Key, Ledger], declared: Iterable[Declared]) -> d
 
 
 def _claims(
-    outcome: Outcome, before: Mapping[Key, Ledger], results: Mapping[Key, JobResult]
+    outcome: Outcome,
+    before: Mapping[Key, Ledger],
+    results: Mapping[Key, JobResult],
+    refused: Mapping[tuple[str, str, str], Claim],
 ) -> dict[Key, list[Claim]]:
     now = {
         (key, run.number): run
@@ -86,13 +91,20 @@ def _claims(
         key, book = (item.team, item.job), (item.team, item.book)
         ledger = outcome.ledgers.get(book)
         run = ledger.active(item.cluster) if ledger is not None else None
-        if run is None or key not in results:
+        if key not in results:
+            continue
+        if run is None:
+            # It would start, and stands against its team's quota alone.
+            beyond = refused.get((*key, item.cluster))
+            if beyond is not None and item.decision.action == "blocked":
+                made[key].append(beyond)
             continue
         result = results[key]
         stays = (book, run.number) in now
         model = result.models.get(item.cluster)
         owner = next((r.effective.declaration.owner for r in result.runs), None)
-        least = item.target.least if item.target is not None and not stays else None
+        target = item.target
+        same = target is not None and dict(target.demand) == dict(run.accelerators)
         made[key].append(
             Claim(
                 cluster=item.cluster,
@@ -101,7 +113,7 @@ def _claims(
                 path=item.path,
                 queue=(model.queue or "") if model is not None else "",
                 demand=dict(run.accelerators),
-                least=least,
+                least=target.least if target is not None and same else None,
                 active=stays,
                 run=run.name if stays else "",
                 until=until(run) if stays else "",

@@ -33,12 +33,13 @@ class Told:
         claims: Sequence[Claim],
         limits: Mapping[str, ClusterLimits],
         wanted: Sequence[str] = (),
+        results: Mapping[tuple[str, str], JobResult] | None = None,
     ) -> None:
         self.project = project
         self.claims = claims
         self.limits = limits
         self.wanted = wanted
-        self._results: dict[str, JobResult] = {}
+        self._results = {result.path: result for result in (results or {}).values()}
         self._edits: dict[tuple[str, str, str], list[Suggestion]] = {}
 
     def result(self, claim: Claim) -> JobResult:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from compiler.diagnostics import Finding, Place, Related, Severity
 from compiler.report import CheckReport, Sources, folded, tally
@@ -37,58 +36,20 @@ def render(report: CheckReport) -> str:
 
 
 def _block(
-    if report.verdict:
-        blocks.append("\n".join([paint(_BOLD, "quota"), *_quota(report.verdict)]))
-    finding: Finding, others: list[Finding], source: Sources, paint: _Paint
+    if report.quota:
+        lines = (f"  {visible(line)}" for line in report.quota)
+        blocks.append("\n".join([paint(_BOLD, "quota"), *lines]))
+    finding: Finding,
+    others: list[Finding],
+    source: Sources,
+    paint: _Paint,
+    hidden: dict[str, list[Place]],
 ) -> Iterator[str]:
     color = _COLORS[finding.severity]
     head = paint(color, f"{finding.severity.value}[{finding.code}] {finding.rule}")
     yield head + paint(_BOLD, f": {visible(finding.message)}")
     places = [finding.place, *(related.place for related in finding.related)]
     gutter = max(len(str(place.line)) if place.line else 0 for place in places)
-def _quota(verdict: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Each limit that is passed: how much is held and asked for, by whom, and what would fit."""
-    told: set[str] = set()
-    for row in verdict:
-        unit = row["accelerator"] or "runs"
-        unit = "nodes" if unit == "cpu" else unit
-        whose = f"{row['team']} on {row['cluster']}" if row["team"] else f"all of {row['cluster']}"
-        at = row["limit_at"]
-        yield (
-            f"  {visible(whose)}: {row['held']:,} of {row['limit']:,} {visible(unit)} taken, "
-            f"{row['requested']:,} more wanted ({visible(at['path'])}:{at['line']})"
-        )
-        yield from _listed("taken by", [_holder(one) for one in row["holders"]])
-        waiting = [f"{one['job']} ({one['accelerators']:,})" for one in row["waiting"]]
-        yield from _listed("wanted by", waiting)
-        # One job may pass several limits; what fits, fits them all.
-        edits = [one for one in map(_edit, row["edits"]) if one not in told]
-        told |= set(edits)
-        yield from _listed("would fit", edits)
-
-
-def _listed(title: str, entries: list[str]) -> Iterator[str]:
-    for at, entry in enumerate(entries[:NAMED]):
-        yield f"    {title if at == 0 else '':<9}  {visible(entry)}"
-    if len(entries) > NAMED:
-        yield f"    {'':<9}  and {len(entries) - NAMED:,} more"
-
-
-def _holder(one: Mapping[str, Any]) -> str:
-    team = one["job"].partition("/")[0]
-    name = f"{team}/{one['run']}" if one["run"] else one["job"]
-    when = f"until {one['until'][:16]}Z" if one["until"] else ""
-    if not one["run"]:
-        when = "would start"
-    said = ", ".join(part for part in (when, one["owner"]) if part)
-    return f"{name} ({one['accelerators']:,}){f': {said}' if said else ''}"
-
-
-def _edit(one: Mapping[str, str]) -> str:
-    change = f"{one['from']} → {one['to']}" if one["from"] else one["to"]
-    return f"{one['job']} with {one['field']}: {change}"
-
-
     pad = " " * gutter
     for path, marks in _by_file(finding):
         first = marks[0]

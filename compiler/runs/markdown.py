@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from compiler.quota.wording import lines_of
 from compiler.runs.account import Line
 from compiler.runs.reporting import (
     Report,
@@ -115,6 +116,8 @@ def _tail(report: Report) -> Iterator[str]:
         ("Jobs that it does not touch, and fails or frees", effect_lines(report)),
         ("Runs that go on although nothing new would start", grandfathered_lines(report.account)),
         ("Quota: accelerators held, before → after", quota_lines(report.account.quota)),
+        ("Verdict: who holds what these runs want", lines_of(report.verdict)),
+        ("Budget of the month", report.budgets),
         ("Last observations", observed_lines(report)),
         ("Notes", report.notes),
     ):

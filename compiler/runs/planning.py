@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct, field
 
 from compiler import __version__
 from compiler.diagnostics import CompilerError, Finding
 from compiler.project import Project
+from compiler.quota.planned import planned
 from compiler.repository import Repository
 from compiler.runs import gathering
 from compiler.runs.account import Account, Line, is_news
@@ -97,6 +99,7 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
             _decided(repository, git, books, trees.new, question, at, old) as new,
         ):
             changed = git.changed(trees.old, trees.new)
+            verdict, budgets = _verdict(old, new)
             report = Report(
                 new.account,
                 trees.source,
@@ -107,6 +110,8 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
                 pending=_pending(old, new),
                 title="plan",
                 effects=effects(_judged(old), _judged(new), changed, new.outcome),
+                verdict=verdict,
+                budgets=budgets,
             )
             if question.diff:
                 _add_diff(report, git, books, new)
@@ -115,6 +120,19 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
 
 def _judged(side: _Decided) -> Judgement:
     return Judgement(side.project, side.gathered.results, side.gathered.findings)
+
+
+def _verdict(old: _Decided, new: _Decided) -> tuple[list[dict[str, Any]], list[str]]:
+    """The limits that what the change starts would pass."""
+    known = _by_place(old.outcome.decisions)
+    return planned(
+        new.project,
+        new.outcome.decisions,
+        old.outcome.ledgers,
+        new.outcome.ledgers,
+        new.gathered.results,
+        lambda item: _differs(known.get(_place(item)), item),
+    )
 
 
 def published_tips(git: Supposition, question: Question) -> tuple[list[str], str, list[str]]:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from compiler.quantity import duration_text
+from compiler.quota.wording import lines_of
 from compiler.runs.account import Account, Held, Line
 from compiler.runs.effects import NAMED, Effect, told_effects
 from compiler.terminal import visible
@@ -37,7 +38,8 @@ class Report(Struct):
     publish commit, '' for none. `head` says what was looked at, `notes` what else a reader should
     know. `diff` is the rendered difference, `now` the time that ages are counted to. `pending` says
     that other lines would happen without the change, `effects` which jobs it fails or frees that it
-    does not touch.
+    does not touch. `verdict` are the limits that what it starts would pass, and `budgets` the runs
+    with which a team passes its budget, in words.
     """
 
     account: Account
@@ -50,6 +52,8 @@ class Report(Struct):
     pending: list[Line] = field(default_factory=list[Line])
     title: str = "publish"
     effects: list[Effect] = field(default_factory=list[Effect])
+    verdict: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    budgets: list[str] = field(default_factory=list[str])
 
 
 def sections(account: Account) -> Iterator[tuple[str, list[Line]]]:
@@ -109,6 +113,7 @@ def as_json(report: Report) -> dict[str, Any]:
             }
             for held in account.quota
         ],
+        "verdict": list(report.verdict),
         "guard": None
         if guard is None
         else {
@@ -209,6 +214,8 @@ def as_text(report: Report) -> str:
     lines += _block("policy", [visible(row) for row in effect_lines(report)])
     lines += _block("grandfathered", [visible(row) for row in grandfathered_lines(account)])
     lines += _block("quota (accelerators held)", quota_lines(account.quota))
+    lines += _block("verdict", [visible(row) for row in lines_of(report.verdict)])
+    lines += _block("budget", [visible(row) for row in report.budgets])
     lines += _block("observed", observed_lines(report))
     if account.guard is not None:
         lines += ["", f"stop guard: {account.guard.text}"]

@@ -1,0 +1,80 @@
+"""The verdict of a plan: the limits that stand against what a change would start or hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from compiler.project import Project
+from compiler.quota.budget import overspent
+from compiler.quota.judging import limits_here, page_of
+from compiler.quota.standing import until
+from compiler.quota.sums import Claim, breaches
+from compiler.quota.telling import Told, row_of
+from compiler.results import JobResult
+from compiler.runs.entries import Entry, Ledger
+from compiler.runs.fold import JobDecision, Key
+
+Caused = Callable[[JobDecision], bool]
+
+
+def planned(
+    project: Project,
+    decisions: Iterable[JobDecision],
+    before: Mapping[Key, Ledger],
+    after: Mapping[Key, Ledger],
+    results: Mapping[Key, JobResult],
+    caused: Caused,
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The limits that the runs of a change pass, as rows of JSON, and budgets, in words.
+
+    What is active stays first; then come what starts and what is held, in the order of decisions.
+    """
+    limits = limits_here(project)
+    claims: list[Claim] = []
+    news: set[tuple[str, str, str]] = set()
+    for item in decisions:
+        ledger = after.get((item.team, item.book))
+        old = before.get((item.team, item.book))
+        if ledger is None:
+            continue
+        run = ledger.active(item.cluster) or ledger.held(item.cluster)
+        if run is None:
+            continue
+        was = old.active(item.cluster) if old is not None else None
+        starts = caused(item) and (was is None or was.number != run.number)
+        holds = run.active and not starts
+        claims.append(_claim(item, run, results.get((item.team, item.job)), holds))
+        if starts:
+            news.add((item.cluster, item.team, item.job))
+    claims.sort(key=lambda claim: not claim.active)
+    told = Told(project, claims, limits, [], results)
+    found = [
+        breach
+        for breach in breaches(claims, limits)
+        if any((one.cluster, one.team, one.job) in news for one in breach.waiting)
+    ]
+    pages = [page_of(ledger, "") for ledger in before.values()]
+    passed = [f"{item.place.path}: {item.message}" for item in overspent(told, pages)]
+    return [row_of(told, breach) for breach in found], passed
+
+
+def _claim(item: JobDecision, run: Entry, result: JobResult | None, holds: bool) -> Claim:
+    model = result.models.get(item.cluster) if result is not None else None
+    target = item.target
+    owner = next((made.effective.declaration.owner for made in result.runs), "") if result else ""
+    same = target is not None and dict(target.demand) == dict(run.accelerators)
+    return Claim(
+        cluster=item.cluster,
+        team=item.team,
+        job=item.job,
+        path=item.path,
+        queue=(model.queue or "") if model is not None else "",
+        demand=dict(run.accelerators),
+        least=target.least if target is not None and same else None,
+        active=holds,
+        run=run.name if holds else "",
+        until=until(run) if holds else "",
+        owner=owner or "",
+        seconds=(model.max_duration or 0) if model is not None else 0,
+    )
