@@ -1,9 +1,9 @@
 """A policy file names something that does not exist.
 
 ## What it does
-Looks up every name in policy: a team's clusters, default cluster, quota, queues, claims and
-priorities; a queue's accelerators; the rules in `policy/rules.yaml` and in waivers; the team of a
-stop, and of the run that it stops.
+Looks up every name in policy: a team's clusters, default cluster, quota, cohorts, queues, claims
+and priorities; a queue's accelerators and a cohort's parent; the rules in `policy/rules.yaml` and
+in waivers; the team of a stop, and of the run that it stops.
 
 ## Why it is bad
 A list with a misspelt name silently allows less, or more, than it says: a quota for `H10` guards
@@ -67,6 +67,7 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
         yield from _team(team, policy)
     for cluster in policy.clusters.values():
         yield from _queues(cluster)
+        yield from _parents(cluster)
     if policy.rules is not None:
         yield from _weights(policy.rules, policy)
     for waiver in policy.waivers.values():
@@ -134,7 +135,29 @@ def _team(team: Document[Team], policy: Policy) -> Iterator[Finding]:
                     place = team.place("quota", name, accelerator, key=True)
                     related = [Related(cluster.place("accelerators", key=True), "its catalogue")]
                     yield _unknown(f"accelerator of {name}", accelerator, catalogue, place, related)
+    yield from _cohorts(team, policy)
     yield from _listed(team, policy)
+
+
+def _cohorts(team: Document[Team], policy: Policy) -> Iterator[Finding]:
+    for name, cohort in (team.value.cohort or {}).items():
+        if name not in team.value.clusters:
+            place = team.place("cohort", name, key=True)
+            related = [Related(team.place("clusters"), "the team's clusters")]
+            yield _unknown("cluster of the team", name, team.value.clusters, place, related)
+        elif name in policy.clusters:
+            known = policy.clusters[name].value.cohorts or {}
+            if cohort not in known:
+                place = team.place("cohort", name)
+                yield _unknown(f"cohort of {name}", cohort, known, place)
+
+
+def _parents(cluster: Document[Cluster]) -> Iterator[Finding]:
+    cohorts = cluster.value.cohorts or {}
+    for name, cohort in cohorts.items():
+        if cohort.parent is not None and cohort.parent not in cohorts:
+            place = cluster.place("cohorts", name, "parent")
+            yield _unknown("cohort of the cluster", cohort.parent, cohorts, place)
 
 
 def _listed(team: Document[Team], policy: Policy) -> Iterator[Finding]:

@@ -163,8 +163,9 @@ def _waits(told: Told, claim: Claim, breach: Breach, left: int) -> Finding:
     where = f"the team {breach.team}" if breach.team else f"the cluster {claim.cluster}"
     verb = "may have" if breach.team else "has"
     on = f" on {claim.cluster}" if breach.team else ""
+    fits = "does" if breach.of(claim) == 1 else "do"
     message = (
-        f"{amount(breach.of(claim), breach.accelerator)} more do not fit now: {where} {verb} "
+        f"{amount(breach.of(claim), breach.accelerator)} more {fits} not fit now: {where} {verb} "
         f"{amount(breach.limit, breach.accelerator)}{on}, and {breach.held} are taken; "
     )
     names = ", ".join(_holder(holder, breach) for holder in breach.holders[:NAMED])
@@ -177,7 +178,7 @@ def _waits(told: Told, claim: Claim, breach: Breach, left: int) -> Finding:
         message += f"; before it come {behind}" if behind else ""
     if left > 0:
         message += f" ({left} more jobs wait)"
-    fits = " or ".join(f"`{edit.text}`" for edit in told.edits(claim))
+    edits = " or ".join(f"`{edit.text}`" for edit in told.edits(claim))
     place = Place.start(claim.path)
     if model is not None:
         place = model.origins.place(_route(model, breach.accelerator))
@@ -187,7 +188,7 @@ def _waits(told: Told, claim: Claim, breach: Breach, left: int) -> Finding:
         "waits-for-quota",
         place,
         message,
-        f"now would fit: {fits}" if fits else "nothing smaller would fit now: leave it to wait",
+        f"now would fit: {edits}" if edits else "nothing smaller would fit now: leave it to wait",
         [Related(told.place(breach), "the limit")],
     )
 
