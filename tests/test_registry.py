@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from compiler import docgen
+from compiler.authorship import spending
 from compiler.check import check
 from compiler.diagnostics import Finding
 from compiler.project import Project
@@ -130,16 +131,22 @@ def put(root: Path, section: str) -> None:
             path.write_text(content, "utf-8")
 
 
-def findings(root: Path) -> list[Finding]:
-    return check(Project(Repository(root)), processes=1).findings
+def findings(root: Path, section: str = "") -> list[Finding]:
+    """What `check` finds, with the actor and the path that an example names."""
+    asked = re.search(r"^# check --actor (\S+) (\S+)$", section, flags=re.MULTILINE)
+    paths = [root / asked[2]] if asked else None
+    checked = check(Project(Repository(root)), paths, processes=1)
+    more = spending(Repository(root), checked.jobs, asked[1]) if asked else []
+    return [*checked.findings, *more]
 
 
 @each_rule
 def test_example_reports_just_this_rule_at_a_line_that_exists(
     rule: Registered, repository: Path
 ) -> None:
-    put(repository, sections(rule.page)["Example"])
-    found = findings(repository)
+    section = sections(rule.page)["Example"]
+    put(repository, section)
+    found = findings(repository, section)
     assert {finding.rule for finding in found} == {rule.name}, found
     for finding in found:
         assert finding.code == rule.rule.code
@@ -157,8 +164,9 @@ def test_example_reports_just_this_rule_at_a_line_that_exists(
 
 @each_rule
 def test_use_instead_reports_nothing(rule: Registered, repository: Path) -> None:
-    put(repository, sections(rule.page)["Use instead"])
-    assert findings(repository) == []
+    section = sections(rule.page)["Use instead"]
+    put(repository, section)
+    assert findings(repository, section) == []
 
 
 def test_pages_are_fresh() -> None:

@@ -64,6 +64,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     stage="repository",
     sources=("rubyatscale/code_ownership#9", "grafana/helm-charts#345"),
+    policy=True,
 )
 
 

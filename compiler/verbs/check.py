@@ -18,11 +18,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="report only on these files or folders"
     )
+    parser.add_argument(
+        "--actor",
+        metavar="LOGIN",
+        help="say which declarations spend what this person does not own",
+    )
+    parser.add_argument(
+        "--base", metavar="REF", help="with --actor: only declarations that differ from this commit"
+    )
 
 
 def run(options: argparse.Namespace, repository: Repository) -> int:
     """Print what is wrong; 1 with errors, under `--strict` with warnings too, else 0."""
     from compiler.check import check_again
+    from compiler.diagnostics import CompilerError, arrange
     from compiler.printing import print_checked
     from compiler.selection import existing, readable
     from compiler.terminal import visible
@@ -30,7 +39,14 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     paths = [existing(repository, word) for word in options.paths] or None
     for word, path in zip(options.paths, paths or (), strict=True):
         readable(repository, word, path)
+    if options.base is not None and options.actor is None:
+        raise CompilerError("--base goes with --actor", "name the author, or leave it out")
     checked = check_again(repository, options.at, options.cluster, paths)
+    if options.actor is not None:
+        from compiler.authorship import spending
+
+        more = spending(repository, checked.jobs, options.actor, options.base)
+        checked.findings = arrange([*checked.findings, *more])
     if checked.skipped:
         said = f"the history of overlays/ is not checked: {checked.skipped}"
         print(f"notice: {visible(said)}", file=sys.stderr)
