@@ -76,14 +76,6 @@ def counted_whole(resource: str) -> bool:
     return not own or resource.startswith("hugepages-")
 
 
-def images(run: Run) -> Iterator[At[Image]]:
-    """The image of every container of the run."""
-    for member in run.members:
-        for container in containers(run, member):
-            if container.image is not None and container.image.value.reference:
-                yield container.image
-
-
 def asked(parts: Iterable[Container], resource: str) -> Fraction:
     """What the scheduler reserves for a pod: all containers together, or one init container.
 
@@ -158,7 +150,7 @@ def _take(found: list[Container], route: Route, node: Mapping, init: bool) -> No
         found.append(made)
     image = node.get("image")
     if isinstance(image, Scalar) and not image.empty:
-        made.image = At(_image(str(image)), (*route, "image"))
+        made.image = At(image_of(str(image)), (*route, "image"))
     resources = node.get("resources")
     if isinstance(resources, Mapping):
         for kind, into in (("requests", made.requests), ("limits", made.limits)):
@@ -201,7 +193,8 @@ def _take_ports(made: Container, route: Route, ports: Any) -> None:
             made.ports.append(entry)
 
 
-def _image(reference: str) -> Image:
+def image_of(reference: str) -> Image:
+    """A full reference as an image."""
     repository, _, digest = reference.partition("@")
     head, colon, tag = repository.rpartition(":")
     if colon and "/" not in tag:

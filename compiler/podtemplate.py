@@ -46,9 +46,9 @@ def template(
         spec["hostNetwork"] = True
         # Without it the pods' names do not resolve (the operator does not set it).
         spec["dnsPolicy"] = "ClusterFirstWithHostNet"
-    pod_security = _pod_security(member.security)
-    if pod_security:
-        spec["securityContext"] = pod_security
+    of_pod = pod_security(member.security)
+    if of_pod:
+        spec["securityContext"] = of_pod
     if run.priority is not None and not (run.queue is not None and site.kueue):
         # Kueue reads its own label; without it the scheduler knows only this.
         spec["priorityClassName"] = run.priority
@@ -64,13 +64,13 @@ def template(
     if member.placement.tolerations and not queued:
         spec["tolerations"] = [dict(taint) for taint in member.placement.tolerations]
     volumes = Volumes()
-    container = _container(run, member, ports, volumes)
-    before = [_companion(companion, volumes) for companion in member.init]
+    container = _container(run, member, site, ports, volumes)
+    before = [_companion(companion, site, volumes) for companion in member.init]
     # A plain second container would keep the pod from ever completing: a sidecar is an init
     # container that is restarted, which the kubelet stops after the training container
     # (Kubernetes 1.29 and newer).
     before += [
-        {**_companion(companion, volumes), "restartPolicy": "Always"}
+        {**_companion(companion, site, volumes), "restartPolicy": "Always"}
         for companion in member.sidecars
     ]
     if before:
@@ -92,7 +92,9 @@ def passed(template: Object, member: Member) -> Object:
     return over(member.pod, template) if member.pod else template
 
 
-def _container(run: Run, member: Member, ports: list[Object], volumes: Volumes) -> Object:
+def _container(
+    run: Run, member: Member, site: Site, ports: list[Object], volumes: Volumes
+) -> Object:
     container: Object = {"name": CONTAINER, "image": member.image.reference}
     container["imagePullPolicy"] = PULL[member.pull]
     command = guard.command(run, member)
@@ -128,7 +130,7 @@ def _container(run: Run, member: Member, ports: list[Object], volumes: Volumes) 
         mounts.append(volumes.shared_memory(member.shm.text))
     if mounts:
         container["volumeMounts"] = mounts
-    security = _container_security(member.security)
+    security = container_security(member.security, site)
     if security:
         container["securityContext"] = security
     return container
@@ -219,7 +221,7 @@ def _bound(requests: Object, limits: Object, name: str, bounds: Bounds | None) -
         limits[name] = bounds.limit.text
 
 
-def _companion(companion: Companion, volumes: Volumes) -> Object:
+def _companion(companion: Companion, site: Site, volumes: Volumes) -> Object:
     container: Object = {
         "name": companion.name,
         "image": companion.image.reference,
@@ -244,10 +246,14 @@ def _companion(companion: Companion, volumes: Volumes) -> Object:
         ]
     if companion.mounts:
         container["volumeMounts"] = [volumes.mount(mount) for mount in companion.mounts]
+    security = container_security(Security(), site)
+    if security:
+        container["securityContext"] = security
     return container
 
 
-def _pod_security(security: Security) -> Object:
+def pod_security(security: Security) -> Object:
+    """The security context of a pod: who its processes run as."""
     fields = {
         "runAsUser": security.run_as_user,
         "runAsGroup": security.run_as_group,
@@ -257,8 +263,23 @@ def _pod_security(security: Security) -> Object:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _container_security(security: Security) -> Object:
-    return {"capabilities": {"add": list(security.capabilities)}} if security.capabilities else {}
+def container_security(security: Security, site: Site) -> Object:
+    """The security context of a container.
+
+    Where the namespace is `restricted`, it says what such a container must say and cannot say
+    otherwise (k8s.io/pod-security-admission): no new privileges, and no capability that is not
+    added by name.
+    """
+    made: Object = {}
+    capabilities: Object = {}
+    if site.cluster.value.pod_security == "restricted":
+        made["allowPrivilegeEscalation"] = False
+        capabilities["drop"] = ["ALL"]
+    if security.capabilities:
+        capabilities["add"] = list(security.capabilities)
+    if capabilities:
+        made["capabilities"] = capabilities
+    return made
 
 
 def _affinity(labels: Any) -> Object:

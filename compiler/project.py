@@ -31,6 +31,7 @@ from compiler.policy.team import Team
 from compiler.repository import Document, Policy, Repository
 from compiler.results import Ask, JobResult, RunResult
 from compiler.rules import Report, checks_of, finding, of_stage
+from compiler.security.leaks import SECRETS, without_secrets
 from compiler.site import Site
 from compiler.source import MOST, decode
 from compiler.tree import read, settle
@@ -218,6 +219,8 @@ class Project:
             return None
         result.models[cluster] = run
         found = list(self._checked("run", run, site, ()))
+        if any(item.rule in SECRETS for item in found):
+            found = without_secrets(found, run, site)
         expires = whole.declaration.expires
         if expires is not None and expires < self.today:
             found.append(
@@ -263,7 +266,7 @@ class Project:
     def _images_unknown(self, whole: Effective) -> bool:
         """Whether the image lock, or the file about an image of the run, cannot be read."""
         images = [part.image for part in (whole.declaration, whole.first) if part is not None]
-        files = {"images/lock.yaml", *(f"images/{image}/image.yaml" for image in images)}
+        files = {"images", "images/lock.yaml", *(f"images/{image}/image.yaml" for image in images)}
         return not files.isdisjoint(self.policy.broken)
 
     def _mounted(self, whole: Effective, run: Run | None) -> Iterator[tuple[str, str]]:

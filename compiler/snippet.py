@@ -14,6 +14,7 @@ from compiler.terminal import visible, width
 WIDEST = 96
 TAB = 4
 _CUT = "…"
+_HIDDEN = "*"
 
 
 class Mark(Struct, frozen=True):
@@ -34,10 +35,11 @@ class Drawn(Struct, frozen=True):
     gap: bool = False
 
 
-def drawn(source: Source, marks: Sequence[Mark]) -> Iterator[Drawn]:
+def drawn(source: Source, marks: Sequence[Mark], hidden: Sequence[Place] = ()) -> Iterator[Drawn]:
     """The marked lines in the order of the file, each followed by its marks.
 
-    Of a span over several lines the first one is shown and marked to its end.
+    Of a span over several lines the first one is shown and marked to its end. What is at a hidden
+    place is shown as asterisks, whatever the line is shown for.
     """
     lines = sorted({mark.place.line for mark in marks if mark.place.line})
     before: int | None = None
@@ -47,7 +49,7 @@ def drawn(source: Source, marks: Sequence[Mark]) -> Iterator[Drawn]:
         before = number
         here = [mark for mark in marks if mark.place.line == number]
         here.sort(key=lambda mark: (not mark.primary, mark.place.column or 1))
-        text = source.line_at(number)
+        text = _masked(source.line_at(number), number, hidden)
         cells = _cells(text)
         start, end = _extent(here[0].place, len(text))
         left, right = _window(cells, start, end)
@@ -59,6 +61,23 @@ def drawn(source: Source, marks: Sequence[Mark]) -> Iterator[Drawn]:
             sign = ("^" if mark.primary else "-") * length
             note = f" {mark.note}" if mark.note else ""
             yield Drawn(" " * indent + sign + note, drawing=True, primary=mark.primary)
+
+
+def _masked(text: str, number: int, hidden: Sequence[Place]) -> str:
+    """A line with asterisks for all letters at the hidden places that it is part of."""
+    for place in hidden:
+        first = place.line or 1
+        last = place.end_line or first
+        if not first <= number <= last:
+            continue
+        start = (place.column or 1) - 1 if number == first else 0
+        end = (place.end_column or 1) - 1 if number == last else len(text)
+        if number == first < last and text[start : start + 1] in ("|", ">"):
+            # The head of a block tells nothing.
+            continue
+        inner = "".join(" " if letter.isspace() else _HIDDEN for letter in text[start:end])
+        text = text[:start] + inner + text[end:]
+    return text
 
 
 def _cells(text: str) -> list[str]:

@@ -1,8 +1,9 @@
 """A folder of the node is mounted that policy does not list.
 
 ## What it does
-Reports a `hostPath` volume under `pod:` whose path is neither one of the cluster's
-`node_local_paths` nor below one.
+Reports a `hostPath` volume, under `pod:` or in a base, whose path is neither one of the cluster's
+`node_local_paths` nor below one. Where the Pod Security level of the namespaces refuses all such
+volumes, `refused-volume` says so.
 
 ## Why it is bad
 A host path reaches past the container: into other users' files, the kubelet's credentials or the
@@ -42,11 +43,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from posixpath import normpath
 
-from compiler.diagnostics import Severity
+from compiler.diagnostics import Place, Severity
 from compiler.model import Run
 from compiler.nodes import Scalar
-from compiler.passthrough import fragments, mapped, places
-from compiler.rules import Report, Rule
+from compiler.passthrough import fragments, items, mapped, places
+from compiler.rules import Report, Route, Rule
+from compiler.security.posture import level_of, templates_of_base
 from compiler.site import Site
 
 RULE = Rule(
@@ -59,24 +61,42 @@ RULE = Rule(
 
 
 def check(run: Run, site: Site) -> Iterator[Report]:
-    """Host paths of a fragment that the cluster's policy does not allow."""
+    """Host paths that the cluster's policy does not allow."""
+    if level_of(site) != "privileged":
+        return
     allowed = site.cluster.value.node_local_paths or []
+    related = ((site.cluster.place("node_local_paths"), "the paths of the cluster"),)
+    for path, route, place in _paths(run, site):
+        if any(_within(path, root) for root in allowed):
+            continue
+        yield Report(
+            route,
+            f"`{path}` of the node is not among the paths that the cluster"
+            f" {site.cluster.name} lets jobs mount",
+            "write a path under " + ", ".join(allowed)
+            if allowed
+            else "mount a claim or a scratch folder with `mounts:`, or have the path"
+            " listed under node_local_paths",
+            (
+                *(related if allowed else ()),
+                *(((run.origins.anchor, "in this job"),) if place is not None else ()),
+            ),
+            place=place,
+        )
+
+
+def _paths(run: Run, site: Site) -> Iterator[tuple[str, Route, Place | None]]:
     for _, at, pod in fragments(run):
         for route, volume in places(pod.get("spec"), "volumes", (*at, "spec")):
             path = mapped(volume.get("hostPath")).get("path")
-            if isinstance(path, Scalar) and not any(_within(path, root) for root in allowed):
-                yield Report(
-                    (*route, "hostPath", "path"),
-                    f"`{path}` of the node is not among the paths that the cluster"
-                    f" {site.cluster.name} lets jobs mount",
-                    "write a path under " + ", ".join(allowed)
-                    if allowed
-                    else "mount a claim or a scratch folder with `mounts:`, or have the path"
-                    " listed under node_local_paths",
-                    ((site.cluster.place("node_local_paths"), "the paths of the cluster"),)
-                    if allowed
-                    else (),
-                )
+            if isinstance(path, Scalar):
+                yield path, (*route, "hostPath", "path"), None
+    for template, pod in templates_of_base(run, site):
+        for index, volume in enumerate(items(pod.get("spec"), "volumes")):
+            path = mapped(volume.get("hostPath")).get("path")
+            if isinstance(path, str) and site.base is not None:
+                where = (*template, "spec", "volumes", index, "hostPath", "path")
+                yield path, (), site.base.place(where)
 
 
 def _within(path: str, root: str) -> bool:

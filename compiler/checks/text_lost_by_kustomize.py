@@ -40,13 +40,13 @@ env: {MARK: "a b"}
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from compiler.diagnostics import Place, Severity
 from compiler.model import File, Run
 from compiler.nodes import Mapping, Node, Scalar, walk
 from compiler.rules import Report, Route, Rule
 from compiler.site import Site
+from compiler.wording import texts
 from compiler.yamlout import LOST_BY_KUSTOMIZE, LOST_IN_PATCH
 
 RULE = Rule(
@@ -73,8 +73,8 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         if root is None:
             continue
         # One look at all text tells that all is well, as it nearly always is.
-        together = "\n".join(_texts(root))
-        if together.isascii() and "\x7f" not in together and "\t" not in together:
+        whole = "\n".join(texts(root))
+        if whole.isascii() and "\x7f" not in whole and "\t" not in whole:
             continue
         for route, key, text in _lost(root):
             if route[0] not in _APART and text not in seen:
@@ -102,22 +102,6 @@ def _in_file(file: File) -> Iterator[Report]:
 
 
 _BASE64 = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-
-
-def _texts(root: Mapping) -> list[str]:
-    """All keys and values under a mapping, in no order."""
-    found: list[str] = []
-    rest: list[Any] = [root]
-    while rest:
-        node = rest.pop()
-        if node.__class__ is Scalar:
-            found.append(node)
-        elif isinstance(node, Mapping):
-            found += node
-            rest += node.values()
-        else:
-            rest += node
-    return found
 
 
 def _lost(root: Node) -> Iterator[tuple[Route, bool, str]]:

@@ -1,8 +1,8 @@
 """An image comes from a registry that the cluster does not list.
 
 ## What it does
-Reports an image of any container whose registry is not under `registries` in the cluster's
-policy. A cluster that lists none takes images from everywhere.
+Reports an image of any container or image volume, of the job, of `pod:` or of a base, whose
+registry is not under `registries` in the cluster's policy. A cluster that lists none takes images from everywhere.
 
 ## Why it is bad
 Nodes without a way to that registry wait in ImagePullBackOff while the run holds its
@@ -36,10 +36,10 @@ checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 
 from collections.abc import Iterator
 
-from compiler.containers import images
 from compiler.diagnostics import Severity
 from compiler.model import Run
 from compiler.rules import Report, Rule
+from compiler.security.references import images
 from compiler.site import Site, registry_of
 from compiler.suggestions import any_of
 
@@ -57,11 +57,10 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     known = site.cluster.value.registries
     if not known:
         return
-    for image in images(run):
-        if registry_of(image.value, site) is None:
-            yield Report(
-                image.route,
-                f"the cluster {site.cluster.name} takes no images from `{image.value.registry}`",
+    for one in images(run, site):
+        if registry_of(one.image, site) is None:
+            yield one.report(
+                f"the cluster {site.cluster.name} takes no images from `{one.image.registry}`",
                 any_of(sorted(known), start="copy it to"),
                 ((site.cluster.place("registries", key=True), "its registries"),),
             )

@@ -1,8 +1,8 @@
 """An image is named by a tag, which can come to mean other bytes.
 
 ## What it does
-Reports an image of any container that has no digest, neither in the reference nor through
-`images/lock.yaml`.
+Reports an image of any container or image volume that has no digest, neither in the reference nor
+through `images/lock.yaml`: of the job, of `pod:`, and of a base.
 
 ## Why it is bad
 A tag can be moved between the start of one pod and the restart of another. Then one run trains
@@ -36,10 +36,10 @@ checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 
 from collections.abc import Iterator
 
-from compiler.containers import images
 from compiler.diagnostics import Severity
 from compiler.model import Run
 from compiler.rules import Report, Rule
+from compiler.security.references import images
 from compiler.site import Site
 
 RULE = Rule(
@@ -57,12 +57,12 @@ RULE = Rule(
 
 def check(run: Run, site: Site) -> Iterator[Report]:
     """The images without a digest."""
-    for image in images(run):
-        if image.value.digest is None:
-            reference = image.value.reference
-            yield Report(
-                image.route,
-                f"`{reference}` has no digest, so it can mean another image tomorrow",
-                "add @sha256:<64 hex digits>, or an entry with this reference and its digest to"
-                " images/lock.yaml",
+    for one in images(run, site):
+        if one.image.digest is None:
+            yield one.report(
+                f"`{one.image.reference}` has no digest, so it can mean another image tomorrow",
+                "add @sha256:<64 hex digits>"
+                if one.place is not None
+                else "add @sha256:<64 hex digits>, or an entry with this reference and its digest"
+                " to images/lock.yaml",
             )

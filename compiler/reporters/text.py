@@ -12,6 +12,10 @@ from compiler.terminal import visible
 NAME = "text"
 # How many of the jobs of a folded finding are named.
 NAMED = 5
+# Rules about secrets: what is at their places is never printed, not even for another finding.
+HIDING = frozenset(
+    {"bad-secret-reference", "secret-in-variable", "secret-in-text", "secret-in-file"}
+)
 
 _BOLD, _BLUE, _RESET = "\x1b[1m", "\x1b[1;34m", "\x1b[0m"
 _COLORS = {
@@ -24,10 +28,17 @@ _COLORS = {
 def render(report: CheckReport) -> str:
     """The findings in their order, the limits that are passed, the tally, and how to read more."""
     paint = _Paint(report.colored)
+    hidden: dict[str, list[Place]] = {}
+    for finding in report.findings:
+        if finding.rule in HIDING:
+            hidden.setdefault(finding.place.path, []).append(finding.place)
     blocks = [
-        "\n".join(_block(first, others, report.source, paint))
+        "\n".join(_block(first, others, report.source, paint, hidden))
         for first, others in folded(report.findings)
     ]
+    if report.quota:
+        lines = (f"  {visible(line)}" for line in report.quota)
+        blocks.append("\n".join([paint(_BOLD, "quota"), *lines]))
     codes = list(dict.fromkeys(finding.code for finding in report.findings))
     closing = paint(_BOLD, tally(report))
     if codes:
@@ -36,9 +47,6 @@ def render(report: CheckReport) -> str:
 
 
 def _block(
-    if report.quota:
-        lines = (f"  {visible(line)}" for line in report.quota)
-        blocks.append("\n".join([paint(_BOLD, "quota"), *lines]))
     finding: Finding,
     others: list[Finding],
     source: Sources,
@@ -63,7 +71,7 @@ def _block(
             continue
         yield f"{pad}{paint(_BLUE, arrow)} {_shown(first.place)}"
         yield f"{pad} {paint(_BLUE, '|')}"
-        for line in drawn(text, marks):
+        for line in drawn(text, marks, hidden.get(path, ())):
             number = str(line.number or "").rjust(gutter)
             body = paint(color if line.primary else _BLUE, line.text) if line.drawing else line.text
             bar = "..." if line.gap else f"{number} |"

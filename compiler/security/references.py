@@ -1,0 +1,78 @@
+"""Every image that the pods of a run are made from, wherever it is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from compiler.containers import containers, image_of, passed
+from compiler.diagnostics import Place
+from compiler.model import Image, Member, Run
+from compiler.nodes import Mapping, Scalar
+from compiler.passthrough import items, mapped
+from compiler.rules import Report, Route
+from compiler.security.posture import templates_of_base
+from compiler.site import Site
+
+
+class Reference(Struct, frozen=True):
+    """An image, and where it is named: in a declaration or, with a `place`, in a base."""
+
+    image: Image
+    route: Route
+    place: Place | None = None
+    related: tuple[tuple[Route | Place, str], ...] = ()
+
+    def report(
+        self, message: str, help: str, related: tuple[tuple[Route | Place, str], ...] = ()
+    ) -> Report:
+        """The report about it."""
+        return Report(
+            self.route, message, help, related=(*related, *self.related), place=self.place
+        )
+
+
+def images(run: Run, site: Site) -> Iterator[Reference]:
+    """The images of all containers and image volumes of a run: its own, of `pod:`, of the base."""
+    named: set[str] = set()
+    for member in run.members:
+        for container in containers(run, member):
+            named.add(container.name)
+            if container.image is not None and container.image.value.reference:
+                yield Reference(container.image.value, container.image.route)
+        if member.pod:
+            yield from _beside(run, member)
+    yield from _of_base(run, site, named)
+
+
+def _beside(run: Run, member: Member) -> Iterator[Reference]:
+    for route, volume in passed(run, member, "spec", "volumes"):
+        source = volume.get("image")
+        reference = source.get("reference") if isinstance(source, Mapping) else None
+        if isinstance(reference, Scalar) and not reference.empty:
+            yield Reference(image_of(str(reference)), (*route, "image", "reference"))
+    for route, container in passed(run, member, "spec", "ephemeralContainers"):
+        image = container.get("image")
+        if isinstance(image, Scalar) and not image.empty:
+            yield Reference(image_of(str(image)), (*route, "image"))
+
+
+def _of_base(run: Run, site: Site, named: set[str]) -> Iterator[Reference]:
+    base = site.base
+    if base is None:
+        return
+    job = ((run.origins.anchor, "in this job"),)
+    for template, pod in templates_of_base(run, site):
+        for field in ("initContainers", "containers"):
+            for index, container in enumerate(items(pod.get("spec"), field)):
+                image = container.get("image")
+                # What the job names as well has the job's image.
+                if isinstance(image, str) and str(container.get("name")) not in named:
+                    place = base.place((*template, "spec", field, index, "image"))
+                    yield Reference(image_of(image), (), place, job)
+        for index, volume in enumerate(items(pod.get("spec"), "volumes")):
+            reference = mapped(volume.get("image")).get("reference")
+            if isinstance(reference, str):
+                where = (*template, "spec", "volumes", index, "image", "reference")
+                yield Reference(image_of(reference), (), base.place(where), job)
