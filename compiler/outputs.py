@@ -7,6 +7,7 @@ checkpoint folder that the compiler gives a run is its lineage's own, and so is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from compiler.containers import MAIN
@@ -37,6 +38,8 @@ _NAMES = frozenset(
         "dump_folder",
     }
 )
+# A part of each of them: words without any need not be taken apart.
+_TELLING = re.compile(r"out|save|result|work|explicit|dump")
 _VARIABLES = frozenset({"OUTPUT_DIR", "SAVE_DIR", "RESULTS_DIR"})
 
 
@@ -66,7 +69,8 @@ def held(run: Run, site: Site) -> dict[str, Place]:
 
 def _named(run: Run, member: Member, site: Site) -> Iterator[tuple[str, Route | Place]]:
     container = training(run, member, site)
-    for launch in launches(container):
+    told = any(_TELLING.search(word.text) for word in container.words)
+    for launch in launches(container) if told else ():
         for (_, name), setting in last(launch).items():
             if name in _NAMES and setting.value:
                 yield setting.value, setting.word.place or setting.word.route

@@ -102,7 +102,10 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         return
     worlds = {nodes: first + others * (nodes - 1) for nodes in _sizes(run)}
     for member in run.members[:1]:
-        for launch in launches(training(run, member, site)):
+        container = training(run, member, site)
+        if not container.holds("parallel") and not container.holds("megatron"):
+            continue
+        for launch in launches(container):
             if launch.launcher not in ("torchrun", "accelerate", "deepspeed"):
                 continue
             for degrees in _groups(launch):

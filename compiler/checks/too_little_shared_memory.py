@@ -68,20 +68,20 @@ WORKERS = frozenset({"num_workers", "dataloader_num_workers", "workers", "n_work
 def check(run: Run, site: Site) -> Iterator[Report]:
     """The sizes that are too small for what runs."""
     for member in run.members:
-        if any(item.path == SHARED_MEMORY for item in mounted(run, member)):
+        processes = member.processes if member.devices is not None else 1
+        least = BUILT_IN * processes
+        if member.shm is not None and member.shm.value >= least:
             continue
         spec = member.pod.get("spec")
         if isinstance(spec, Mapping) and "hostIPC" in spec:
             # The node's own /dev/shm.
             continue
-        has = Fraction(BUILT_IN) if member.shm is None else member.shm.value
-        processes = member.processes if member.devices is not None else 1
+        if any(item.path == SHARED_MEMORY for item in mounted(run, member)):
+            continue
         workers = _workers(run, member, site)
         if processes < 2 and not workers:
             continue
-        least = BUILT_IN * processes
-        if has >= least and member.shm is not None:
-            continue
+        has = Fraction(BUILT_IN) if member.shm is None else member.shm.value
         route = run.routes(member, "shm_size")
         what = f"{processes} processes" if processes > 1 else f"`{workers}`"
         yield Report(

@@ -184,3 +184,36 @@ def test_a_run_on_cpus_has_as_many_processes_as_its_launcher_says() -> None:
         command="[torchrun, --nproc_per_node=4, t.py, --tensor-model-parallel-size=4]",
     )
     assert findings(text) == []
+
+
+@pytest.mark.parametrize(
+    ("nodes", "words", "column", "remedy"),
+    [
+        ("4", ["trainer.devices=8", "trainer.num_nodes=2"], 29, "write 4 for 2"),
+        ("4", ["++trainer.devices=4", "++trainer.num_nodes=4"], 8, "write 8 for 4"),
+        ("2", ["--trainer.devices=8", "--trainer.num_nodes", "4"], 31, "write 2 for 4"),
+        ("{min: 2, max: 4}", ["trainer.devices=8", "trainer.num_nodes=8"], 29, "write 4 for 8"),
+    ],
+)
+def test_another_shape_of_a_trainer_is_a_warning(
+    nodes: str, words: list[str], column: int, remedy: str
+) -> None:
+    item = only("trainer-shape-mismatch", findings(split(nodes, *words)))
+    assert item.severity is Severity.WARNING
+    assert spot(item) == f"jobs/example.yaml:8:{column}"
+    assert item.help == remedy
+
+
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [
+        ("4", ["trainer.devices=8", "trainer.num_nodes=4"]),
+        ("4", ["trainer.devices=-1", "trainer.num_nodes=4"]),
+        ("4", ["trainer.devices=auto", "trainer.num_nodes=1"]),
+        ("4", ["trainer.devices=8"]),
+        ("4", ["other.devices=8", "other.num_nodes=1"]),
+        ("{min: 1, max: 8}", ["trainer.devices=8", "trainer.num_nodes=2"]),
+    ],
+)
+def test_a_shape_that_the_run_can_have_is_left_alone(nodes: str, words: list[str]) -> None:
+    assert [item.message for item in findings(split(nodes, *words))] == []
