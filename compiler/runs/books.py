@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import Struct, field
 
 from compiler.diagnostics import CompilerError, Finding
 from compiler.runs.entries import Ledger
 from compiler.runs.fold import Key
 from compiler.runs.git import Git, PublishCommit, publish_commits
-from compiler.runs.ledgerfile import parse
+from compiler.runs.shelf import Shelf
 from compiler.runs.union import Contradiction, union
 
 FOLDER = "overlays/ledger"
@@ -26,8 +28,8 @@ class Books(Struct):
     ledgers: dict[Key, Ledger]
     commits: list[PublishCommit]
     findings: list[Finding]
-    # The blobs that publish commits wrote under overlays/, by path, the newest first.
-    written: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    # The publish commits that wrote or deleted a file under overlays/, by its path, newest first.
+    touched: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     @property
     def head(self) -> str:
@@ -35,12 +37,12 @@ class Books(Struct):
         return self.commits[0].ledger if self.commits else "none"
 
 
-def read_books(git: Git, *tips: str | None) -> Books:
+def read_books(git: Git, *tips: str | None, cache: Path | None = None) -> Books:
     """The ledgers in force at the tip of the published branch.
 
-    Further tips are of branches that were published to before this one. Raises LostHistory where a
-    publish commit has been dropped from the branch (a force-push), and CompilerError where two of
-    them contradict one another.
+    Further tips are of branches that were published to before this one. What is read is kept in the
+    folder `cache`. Raises LostHistory where a publish commit has been dropped from the branch (a
+    force-push), and CompilerError where two of them contradict one another.
     """
     known = [tip for tip in tips if tip is not None]
     commits = publish_commits(git, *known) if known else []
@@ -48,17 +50,20 @@ def read_books(git: Git, *tips: str | None) -> Books:
         _never_published(git, known[:1])
         return Books({}, [], [])
     _chained(commits)
-    written = git.written((made.commit for made in commits), "overlays")
-    blobs = {path: of_path for path, of_path in written.items() if path.startswith(f"{FOLDER}/")}
-    contents = git.blobs(blob for of_path in blobs.values() for blob in of_path)
+    shelf = Shelf(git, cache)
+    touched: dict[str, list[str]] = {}
+    versions: dict[tuple[str, str], None] = {}
+    for commit, rows in shelf.changes([made.commit for made in commits]).items():
+        for path, blob in rows:
+            touched.setdefault(path, []).append(commit)
+            if blob and path.startswith(f"{FOLDER}/"):
+                versions[path, blob] = None
+    shelf.fill(versions)
+    shelf.save()
     by_key: dict[Key, list[Ledger]] = {}
-    findings: list[Finding] = []
-    for path, of_path in blobs.items():
-        for blob in of_path:
-            ledger, problems = parse(path, contents[blob])
-            findings += problems
-            if ledger is not None:
-                by_key.setdefault((ledger.team, ledger.job), []).append(ledger)
+    for ledger in shelf.ledgers(versions):
+        by_key.setdefault((ledger.team, ledger.job), []).append(ledger)
+    findings = [item for version in versions for item in shelf.ledger(*version)[1]]
     try:
         ledgers = {key: union(every) for key, every in sorted(by_key.items())}
     except Contradiction as error:
@@ -66,7 +71,7 @@ def read_books(git: Git, *tips: str | None) -> Books:
             f"the ledgers contradict one another: {error}",
             "restore the branch from before the commit that wrote the wrong one",
         ) from None
-    return Books(ledgers, commits, findings, written)
+    return Books(ledgers, commits, findings, touched)
 
 
 def _never_published(git: Git, tips: list[str]) -> None:

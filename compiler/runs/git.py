@@ -231,23 +231,29 @@ class Git:
             position = end + 1 + size + 1
         return made
 
-    def written(self, commits: Iterable[str], folder: str) -> dict[str, list[str]]:
-        """The blobs that commits wrote under a folder, by path, in one process."""
-        listed = "".join(f"{commit}\n" for commit in commits).encode()
-        if not listed:
+    def changes(self, commits: Iterable[str], folder: str) -> dict[str, list[tuple[str, str]]]:
+        """What commits did under a folder: (path, blob) each, '' for a deletion, in one process."""
+        wanted = list(commits)
+        made: dict[str, list[tuple[str, str]]] = {commit: [] for commit in wanted}
+        if not wanted:
             return {}
         words = ("diff-tree", "--stdin", "-r", "-m", "--root", "--no-renames", "--full-index", "-z")
+        listed = "".join(f"{commit}\n" for commit in wanted).encode()
         out = self.run(*words, "--", f":(top,literal){self.prefix}{folder}", data=listed)
-        made: dict[str, dict[str, None]] = {}
         cells = iter(out.decode("utf-8", "surrogateescape").split("\0"))
+        rows: list[tuple[str, str]] = []
         for cell in cells:
             # The hash of a commit stands before its rows; a row begins with a colon.
-            meta = cell.rpartition("\n")[2]
-            if meta.startswith(":"):
-                path, blob = next(cells), meta.split()[3]
-                if set(blob) != {"0"}:
-                    made.setdefault(path.removeprefix(self.prefix), {})[blob] = None
-        return {path: list(blobs) for path, blobs in made.items()}
+            commit, _, meta = cell.rpartition("\n")
+            if not meta.startswith(":"):
+                commit, meta = meta, ""
+            if commit:
+                rows = made[commit.partition(" ")[0]]
+            if meta:
+                blob = meta.split()[3]
+                path = next(cells).removeprefix(self.prefix)
+                rows.append((path, "" if set(blob) == {"0"} else blob))
+        return made
 
     def names(self, expressions: Iterable[str]) -> list[str]:
         """The names of objects (`commit:path`), '' for each that is not there, in one process."""

@@ -47,7 +47,7 @@ def ledgers(repository: Repository, question: Question) -> dict[Key, Ledger]:
         return _of_files(repository)
     with supposing(repository.root, datetime.now(UTC)) as git:
         tips, _, _ = published_tips(git, question)
-        return read_books(git, *tips).ledgers
+        return read_books(git, *tips, cache=repository.cache).ledgers
 
 
 def _of_files(repository: Repository) -> dict[Key, Ledger]:

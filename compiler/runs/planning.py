@@ -91,7 +91,7 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
     """
     with supposing(repository.root, at) as git:
         tips, onto, notes = published_tips(git, question)
-        books = read_books(git, *tips)
+        books = read_books(git, *tips, cache=repository.cache)
         trees = _trees(git, question, books, onto, notes)
         # Both trees may be those of commits that are gone with the folder.
         with (

@@ -71,7 +71,7 @@ def publish(repository: Repository, request: Request, at: datetime) -> Published
 
 def _once(repository: Repository, git: Git, request: Request, at: datetime) -> Published:
     target = _target(git, request)
-    books = read_books(git, target.tip, *target.earlier)
+    books = read_books(git, target.tip, *target.earlier, cache=repository.cache)
     source, tip = target.source, target.tip
     with git.checkout(source) as folder, tempfile.TemporaryDirectory() as scratch:
         project = project_of(Repository(folder), repository, at)
@@ -201,7 +201,7 @@ def _authored(git: Git, source: str, books: Books) -> str:
 
 def published_files(git: Git, books: Books) -> Callable[[str], Mapping[str, bytes] | None]:
     """Looks up a folder as a publish commit wrote it, the newest first."""
-    return Past(git, [made.commit for made in books.commits])
+    return Past(git, [made.commit for made in books.commits], books.touched)
 
 
 def _write(
@@ -241,7 +241,7 @@ def _own(
         path
         for path in there
         if path.startswith(f"{FOLDER}/")
-        or path in books.written
+        or path in books.touched
         or path.rpartition("/")[0] in folders
     ]
 

@@ -122,7 +122,7 @@ def _found(git: Git, repository: Repository, head: str, dirty: list[str]) -> Ite
     if commits:
         yield from _forged(git, repository, commits, head)
         yield from _lost(commits)
-        yield from _of_ledgers(git, commits)
+        yield from _of_ledgers(git, repository, commits)
 
 
 def _edited(git: Git, newest: str | None, head: str) -> list[str]:
@@ -209,27 +209,36 @@ def _lost(commits: list[PublishCommit]) -> Iterator[Finding]:
             )
 
 
-def _of_ledgers(git: Git, commits: list[PublishCommit]) -> Iterator[Finding]:
+def _of_ledgers(
+    git: Git, repository: Repository, commits: list[PublishCommit]
+) -> Iterator[Finding]:
     """Entries that the newest ledger has lost, and numbers that were used twice."""
     from compiler.rules import finding
-    from compiler.runs.ledgerfile import parse
+    from compiler.runs.shelf import Shelf
     from compiler.runs.union import Contradiction, union
 
-    by_path = git.written((made.commit for made in commits), LEDGER)
-    contents = git.blobs(blob for blobs in by_path.values() for blob in blobs)
+    shelf = Shelf(git, repository.cache)
+    by_path: dict[str, dict[str, None]] = {}
+    for rows in shelf.changes([made.commit for made in commits]).values():
+        for path, blob in rows:
+            if blob and path.startswith(f"{LEDGER}/"):
+                by_path.setdefault(path, {})[blob] = None
+    shelf.fill((path, blob) for path, blobs in by_path.items() for blob in blobs)
+    shelf.save()
     now = {path: blob for path, (_, blob) in git.files(commits[0].commit, LEDGER).items()}
-    for path, blobs in sorted(by_path.items()):
-        ledgers: dict[str, Ledger] = {}
-        for blob in blobs:
-            ledger, problems = parse(path, contents[blob])
-            if blob == now.get(path):
-                yield from problems
+    latest: dict[str, Ledger] = {}
+    for path, blob in now.items():
+        if blob in by_path.get(path, ()):
+            ledger, problems = shelf.ledger(path, blob)
+            yield from problems
             if ledger is not None:
-                ledgers[blob] = ledger
+                latest[path] = ledger
+    for path, blobs in sorted(by_path.items()):
+        ledgers = shelf.ledgers((path, blob) for blob in blobs)
         if not ledgers:
             continue
         try:
-            whole = union(ledgers.values())
+            whole = union(ledgers)
         except Contradiction as error:
             yield finding(
                 "reused-run-number",
@@ -238,11 +247,11 @@ def _of_ledgers(git: Git, commits: list[PublishCommit]) -> Iterator[Finding]:
                 "restore the branch from before the commit that wrote the wrong one",
             )
             continue
-        last = ledgers.get(now.get(path, ""))
+        last = latest.get(path)
         have = {run.number for run in last.runs} if last is not None else set[int]()
         gone = [f"r{run.number}" for run in whole.runs if run.number not in have]
         # A ledger moves to another file where `was` joins two jobs: its runs are there then.
-        if gone and not _moved(now, contents, whole):
+        if gone and not _moved(latest.values(), whole):
             yield finding(
                 "lost-run",
                 Place.start(path),
@@ -251,17 +260,14 @@ def _of_ledgers(git: Git, commits: list[PublishCommit]) -> Iterator[Finding]:
             )
 
 
-def _moved(now: Mapping[str, str], contents: Mapping[str, bytes], whole: Ledger) -> bool:
-    from compiler.runs.ledgerfile import parse
-
+def _moved(latest: Iterable[Ledger], whole: Ledger) -> bool:
     wanted = {run.number for run in whole.runs}
-    for path, blob in now.items():
-        ledger, _ = parse(path, contents[blob]) if blob in contents else (None, [])
-        if ledger is None or ledger.team != whole.team or whole.job not in ledger.also:
-            continue
-        if wanted <= {run.number for run in ledger.runs}:
-            return True
-    return False
+    return any(
+        ledger.team == whole.team
+        and whole.job in ledger.also
+        and wanted <= {run.number for run in ledger.runs}
+        for ledger in latest
+    )
 
 
 def _remembered(repository: Repository) -> str | None:
