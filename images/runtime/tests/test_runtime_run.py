@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -148,15 +149,65 @@ def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
         run(tmp_path / "file" / "r1").fence().acquire()
 
 
-def test_nothing_but_the_standard_library_is_used() -> None:
+# Modules that a program imports by their names, when it needs them.
+TORCH = {"checkpoints.py", "distributed.py", "randomness.py", "session.py", "state.py"}
+
+
+def test_nothing_but_the_standard_library_is_used_without_a_need() -> None:
     folder = Path(runwright_runtime.__file__).parent
+    used: dict[str, set[str]] = {}
     for path in folder.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 names.append(node.module or "")
-            for name in names:
-                top = name.partition(".")[0]
-                assert top in sys.stdlib_module_names | {"runwright_runtime"}, path.name
+                # A module that needs torch must not come with one that does not.
+                if path.name not in TORCH:
+                    assert f"{(node.module or '').rpartition('.')[2]}.py" not in TORCH, path.name
+            used.setdefault(path.name, set()).update(name.partition(".")[0] for name in names)
+    own = {"runwright_runtime"}
+    foreign = {name: found - sys.stdlib_module_names - own for name, found in used.items()}
+    assert {name for name, found in foreign.items() if found} == TORCH
+    assert set().union(*foreign.values()) == {"torch"}
     assert (folder / "py.typed").exists()
     assert os.access(folder / "py.typed", os.R_OK)
+
+
+def test_a_run_says_how_often_it_saves_and_from_where_it_starts(tmp_path: Path) -> None:
+    found = run(
+        tmp_path, CHECKPOINT_EVERY="1800", CHECKPOINT_KEEP="2", CHECKPOINT_FROM="/ckpt/sft/r1"
+    )
+    assert (found.every, found.keep, found.source) == (1800, 2, Path("/ckpt/sft/r1"))
+    bare = run(tmp_path)
+    assert (bare.every, bare.keep, bare.source) == (None, None, None)
+
+
+def test_a_program_outside_of_runs_has_none(tmp_path: Path) -> None:
+    assert Run.here({}) is None
+    assert Run.here(IDENTITY) is None
+    assert Run.here({**IDENTITY, "CHECKPOINT_DIR": str(tmp_path)}) == run(tmp_path)
+    with pytest.raises(MissingVariable, match="RUN_NAME is not set"):
+        Run.here({"CHECKPOINT_DIR": str(tmp_path)})
+
+
+def ended(folder: Path) -> subprocess.CompletedProcess[str]:
+    """How a program ends whose first line asks whether it is complete."""
+    text = "from runwright_runtime import end_if_complete\nend_if_complete()\nprint('trains')"
+    environment = {**os.environ, **IDENTITY, "CHECKPOINT_DIR": str(folder)}
+    environment["PYTHONPATH"] = str(Path(runwright_runtime.__file__).parents[1])
+    return subprocess.run(
+        [sys.executable, "-c", text], env=environment, text=True, capture_output=True, check=False
+    )
+
+
+def test_a_program_ends_at_once_when_its_training_is_complete(tmp_path: Path) -> None:
+    assert ended(tmp_path).stdout == "trains\n"
+    (tmp_path / "COMPLETE.json").write_text('{"run": "sft-r6", "step": 12}')
+    done = ended(tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "runwright: complete since sft-r6 at step 12; nothing to do\n"
+    (tmp_path / "COMPLETE.json").write_text("{")
+    damaged = ended(tmp_path)
+    assert (damaged.returncode, damaged.stdout) == (78, "")
+    assert "COMPLETE.json is damaged" in damaged.stderr
+    assert "Traceback" not in damaged.stderr

@@ -28,12 +28,12 @@ def save(path: Path, data: bytes) -> None:
             with suppress(OSError):
                 beside.unlink()
             raise
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise Unwritable(f"cannot write {path}: {error.strerror}") from error
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Have the new name itself on the disk. Not every file system can sync a folder."""
     handle = os.open(folder, os.O_RDONLY)
     try:

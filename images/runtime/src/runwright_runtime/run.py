@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from runwright_runtime import completion
 from runwright_runtime.completion import Completion
-from runwright_runtime.failures import MissingVariable
+from runwright_runtime.failures import MissingVariable, RunFailure
 from runwright_runtime.fence import Fence
 
 
@@ -25,6 +26,12 @@ class Run:
     commit: str
     rank: int | None = None
     host: str = "pod"
+    every: int | None = None
+    """Seconds between two checkpoints, as the job asks for."""
+    keep: int | None = None
+    """How many checkpoints to keep, as the job asks for."""
+    source: Path | None = None
+    """Folder to start from, while the own one holds no checkpoint."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Run:
@@ -42,7 +49,11 @@ class Run:
                 )
             return values[name]
 
+        def number(name: str) -> int | None:
+            return _whole(name, values[name]) if values.get(name) else None
+
         rank = values.get("RANK") or values.get("PET_NODE_RANK")
+        source = values.get("CHECKPOINT_FROM")
         return cls(
             name=value("RUN_NAME"),
             number=_whole("RUN_NUMBER", value("RUN_NUMBER")),
@@ -51,7 +62,19 @@ class Run:
             commit=value("SOURCE_COMMIT"),
             rank=_whole("RANK", rank) if rank else None,
             host=values.get("HOSTNAME") or socket.gethostname(),
+            every=number("CHECKPOINT_EVERY"),
+            keep=number("CHECKPOINT_KEEP"),
+            source=Path(source) if source else None,
         )
+
+    @classmethod
+    def here(cls, environment: Mapping[str, str] | None = None) -> Run | None:
+        """The run that the environment names; None outside of runs, and for one that saves nothing.
+
+        Raises MissingVariable where a folder is named, and the run that it belongs to is not.
+        """
+        values = os.environ if environment is None else environment
+        return cls.from_environment(values) if values.get("CHECKPOINT_DIR") else None
 
     @property
     def writes(self) -> bool:
@@ -77,6 +100,24 @@ class Run:
             return None
         self.fence().check()
         return completion.write(self.folder, self.name, step)
+
+
+def end_if_complete() -> None:
+    """End the program with 0 if the training of its lineage is complete.
+
+    For the first lines of a program, before it imports what takes seconds. Ends it with 78, and
+    says why, if the marker is damaged or the environment incomplete.
+    """
+    try:
+        run = Run.here()
+        done = run.complete() if run else None
+    except RunFailure as failure:
+        print(f"runwright: {failure}", file=sys.stderr)
+        sys.exit(failure.status)
+    if done:
+        at = f" at step {done.step}" if done.step is not None else ""
+        print(f"runwright: complete since {done.run}{at}; nothing to do", file=sys.stderr)
+        sys.exit(0)
 
 
 def _whole(name: str, text: str) -> int:

@@ -1,0 +1,439 @@
+"""A training from its first to its last step, as the run's contract has it.
+
+with Session(arguments=vars(args)) as session:
+    ...
+    session.restore(State(model, [optimizer], order))
+    for step in session.steps(args.steps):
+        ...
+        session.report(loss, samples=len(batch))
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+
+import torch
+
+from runwright_runtime import arguments as argued
+from runwright_runtime import flops as arithmetic
+from runwright_runtime import storage
+from runwright_runtime.checkpoints import PATIENCE, Checkpoints, Restored
+from runwright_runtime.distributed import TIMEOUT, World, join, leave, told
+from runwright_runtime.failures import RunFailure, Superseded, Unwritable
+from runwright_runtime.fence import MARGIN, Fence
+from runwright_runtime.progress import Progress, Window, amount, described
+from runwright_runtime.run import Run
+from runwright_runtime.signals import STOP, Signals
+from runwright_runtime.state import State
+
+EVERY = 1800
+"""Seconds between two checkpoints where neither the job nor the program says."""
+KEEP = 3
+GRACE = 30
+"""What Kubernetes gives a pod to stop where nothing else is said; torchrun its processes too."""
+NOTICE = 1.0
+"""Seconds within which the processes agree on a stop: they do not ask each other at each step."""
+LOOK = 5.0
+"""Seconds between two looks for a successor."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What the processes do between two steps; the same in each of them."""
+
+    stop: int
+    """Number of the signal that one of them got, or 0."""
+    save: bool
+    successor: bool
+    written: bool
+    """Whether the checkpoint that was begun is written everywhere."""
+    steps: int
+    """In how many steps to agree again."""
+
+
+class Stopped(SystemExit):
+    """The training was told to stop, and has saved; ends the program with 128 + the signal."""
+
+
+class Session:
+    """One process's part in a run.
+
+    To enter it: ends with 0 if the training is complete, joins the processes, waits for the run
+    before to let go of the folder, and tries whether it can be written. To leave it after the last
+    step saves, and marks the training complete; any other way leaves it to be gone on with.
+
+    `arguments` are recorded in each checkpoint, and must be the same when it is loaded, but for
+    those in `free`. Without CHECKPOINT_DIR in the environment nothing is saved.
+    """
+
+    def __init__(
+        self,
+        arguments: Mapping[str, object],
+        free: Collection[str] = (),
+        *,
+        every: int | None = None,
+        every_steps: int | None = None,
+        keep: int | None = None,
+        log_every: int = 10,
+        flops_per_token: float | None = None,
+        grace: int | None = None,
+        timeout: timedelta = TIMEOUT,
+        progress: Path | str | None = None,
+    ) -> None:
+        self.arguments = arguments
+        self.free = free
+        self.every = every
+        self.every_steps = every_steps
+        self.keep = keep
+        self.log_every = log_every
+        self.flops_per_token = flops_per_token
+        self.grace = grace
+        self.timeout = timeout
+        self.progress_path = progress
+        self.step = 0
+        """How many steps were made."""
+        self.run: Run | None = None
+        self.world: World
+        self.checkpoints: Checkpoints | None = None
+        self.progress: Progress
+        self._signals = Signals()
+        self._fence: Fence | None = None
+        self._state: State | None = None
+        self._total: int | None = None
+        self._finished = False
+        self._agree_at = 0
+        self._saved_at = self._looked_at = self._began = 0.0
+        self._timed = (0, 0.0)
+        self._wanted = False
+        self._window = Window(0)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of this process."""
+        return self.world.device
+
+    # To begin
+
+    def __enter__(self) -> Session:  # noqa: PYI034 (Self came with Python 3.11)
+        self._signals.__enter__()
+        try:
+            self._begin()
+        except BaseException as error:
+            self._end(error)
+            raise AssertionError from error  # _end has raised
+        return self
+
+    def _begin(self) -> None:
+        run = self.run = Run.here()
+        recorded = argued.recorded(self.arguments)
+        if run is not None and run.complete():
+            raise SystemExit(0)
+        self.world = join(self.timeout)
+        path = self.progress_path
+        if path is None and run is not None:
+            path = run.folder / "progress" / f"{run.name}.jsonl"
+        self.progress = Progress(run.name if run else None, path, self.world.first)
+        if run is None:
+            self.progress.tell("begun", "no CHECKPOINT_DIR: nothing will be saved", **self._who())
+            return
+        grace = self.grace if self.grace is not None else _grace()
+        self._fence = run.fence(grace)
+        self._acquire(self._fence)
+        if self.world.told(run.complete):
+            raise SystemExit(0)
+        self.world.together(lambda: self._probe(run))
+        keep = self.keep or run.keep or KEEP
+        self.checkpoints = Checkpoints(run, self.world, self._fence, recorded, self.free, keep)
+        self.world.told(lambda: storage.prune(run.folder, 1 << 30, run.number))
+        self.every = self.every or run.every or EVERY
+        self.progress.tell("begun", f"run {run.name}, {self.world.size} processes", **self._who())
+
+    def _who(self) -> dict[str, object]:
+        name = str(self.device)
+        if self.device.type == "cuda":
+            name = torch.cuda.get_device_name(self.device)
+        return {"world": self.world.size, "device": name, "torch": torch.__version__}
+
+    def _acquire(self, fence: Fence) -> None:
+        """Wait for the run before, in all processes, and hear of a stop meanwhile."""
+        failure: list[RunFailure] = []
+
+        def wait() -> None:
+            try:
+                fence.acquire()
+            except RunFailure as error:
+                failure.append(error)
+
+        waiting = threading.Thread(target=wait, daemon=True)
+        waiting.start()
+        while True:
+            waiting.join(0.2 if self.world.first else 0)
+            there, stop = self.world.largest([waiting.is_alive(), self._signals.stop or 0])
+            if stop:
+                raise Stopped(128 + stop)
+            if not there:
+                break
+
+        def outcome() -> None:
+            if failure:
+                raise failure[0]
+
+        self.world.together(outcome)
+
+    def _probe(self, run: Run) -> None:
+        if self.world.local_rank == 0:
+            storage.probe(run.folder, f"{run.number}.{self.world.rank}")
+
+    def restore(self, state: State) -> int:
+        """Go on from the newest checkpoint; returns the steps that were made, 0 at the beginning.
+
+        Call it once, with all that a training needs to go on, before the first step. Raises
+        ArgumentsChanged, Incompatible, Damaged, Unwritable (no room for a checkpoint), WrongWorld
+        (the batch cannot be shared by so many processes).
+        """
+        self._state = state
+        if state.order is not None:
+            state.order.share(self.world.size)
+        if self.checkpoints is None:
+            return 0
+        self._refuse_full(state)
+        state.rest()
+        found: Restored | None = self.checkpoints.restore(state)
+        if found is None:
+            return 0
+        for note in found.notes:
+            self.progress.tell("note", f"runwright: {note}", note=note)
+        self.step = found.step
+        self.progress.tell("resumed", f"goes on after step {self.step}", step=self.step)
+        return self.step
+
+    def _refuse_full(self, state: State) -> None:
+        assert self.run is not None
+        folder = self.run.folder
+        alone, shared = state.local_bytes()
+        size = int(self.world.sums([alone])[0]) + shared
+
+        def look() -> None:
+            left = storage.room(folder)
+            if left is not None and left < size:
+                raise Unwritable(
+                    f"{folder} has room for {amount(left)}B, and a checkpoint takes about "
+                    f"{amount(size)}B: delete old ones, or ask for a larger claim"
+                )
+
+        self.world.told(look)
+
+    # Step by step
+
+    def steps(self, total: int) -> Iterator[int]:
+        """The steps that are left, as numbers from 0; between two of them the run saves or stops.
+
+        Raises Stopped, Superseded, and Unwritable after three failed checkpoints in a row.
+        """
+        self._total = total
+        self._began = self._saved_at = time.monotonic()
+        self._timed = (self.step, self._began)
+        self._window = Window(self.step)
+        self._between()
+        while self.step < total:
+            yield self.step
+            self.step += 1
+            if self._state is not None and self._state.order is not None:
+                self._state.order.advance()
+            if self.step % self.log_every == 0 or self.step == total:
+                self._tell_progress()
+            if self.step < total:
+                self._between()
+        self._finished = True
+
+    def report(self, loss: torch.Tensor | float, *, tokens: int = 0, samples: int = 0) -> None:
+        """Tell of a step: its mean loss here, and what this process has worked on.
+
+        The lines have the mean loss over all processes and the steps since the line before. Does
+        not wait for the accelerator.
+        """
+        self._window.add(loss, tokens, samples)
+
+    def save(self) -> None:
+        """Save after this step, whatever the time is. All processes must ask for it."""
+        self._wanted = True
+
+    def finish(self) -> None:
+        """Say that the training is complete, before its last step. All processes must say so."""
+        self._finished = True
+
+    def _between(self) -> None:
+        """Between two steps: agree on what is to be done, and do it."""
+        planned = bool(self.every_steps and self.step and self.step % self.every_steps == 0)
+        planned, self._wanted = planned or self._wanted, False
+        if self.step < self._agree_at and not planned:
+            return
+        agreed = self._agree()
+        self._agree_at = self.step + agreed.steps
+        checkpoints = self.checkpoints
+        if checkpoints is None:
+            if agreed.stop:
+                self._stop(agreed.stop, "told to stop; without CHECKPOINT_DIR nothing is saved")
+            return
+        if agreed.written:
+            self._settle(checkpoints)
+        if agreed.stop or agreed.successor:
+            why = f"signal {agreed.stop}" if agreed.stop else "a later run wants the folder"
+            self._save(checkpoints, why)
+            self._settle(checkpoints, last=True)
+            self._stop(agreed.stop or STOP[0], f"stops after step {self.step}: {why}")
+        if planned or agreed.save:
+            self._save(checkpoints, "planned" if planned else "due")
+
+    def _agree(self) -> Agreement:
+        """What all processes do after this step, from what each of them knows."""
+        now = time.monotonic()
+        before, since = self._timed
+        made, self._timed = self.step - before, (self.step, now)
+        save, successor = self._signals.save, False
+        self._signals.save = False
+        if self._fence is not None and self.world.first:
+            save = save or now - self._saved_at >= (self.every or EVERY)
+            if now - self._looked_at >= LOOK:
+                self._looked_at = now
+                successor = self._fence.successor() is not None
+        writing = self.checkpoints is not None and self.checkpoints.writing
+        unwritten = self.checkpoints is not None and writing and not self.checkpoints.done
+        slowest = int((now - since) / made * 1e6) if made else 0
+        known = [self._signals.stop or 0, save, successor, unwritten, slowest]
+        stop, save, successor, unwritten, slowest = self.world.largest([int(one) for one in known])
+        steps = max(1, min(1000, int(NOTICE * 1e6 / slowest))) if slowest else 1
+        return Agreement(stop, bool(save), bool(successor), writing and not unwritten, steps)
+
+    def _save(self, checkpoints: Checkpoints, why: str) -> None:
+        """Save, unless this step is saved already."""
+        self._settle(checkpoints)
+        self._saved_at = time.monotonic()
+        if checkpoints.last == self.step:
+            return
+        assert self._state is not None, "call restore() before the first step"
+        checkpoints.save(self.step, self._state)
+        self.progress.tell("saving", f"saves step {self.step} ({why})", step=self.step, why=why)
+
+    def _settle(self, checkpoints: Checkpoints, last: bool = False) -> None:
+        """Wait for a checkpoint that is being written, and see how it went.
+
+        Raises Superseded; Unwritable if too many have failed, or this was the last chance.
+        """
+        done = checkpoints.wait()
+        if done is None:
+            return
+        waited, share = checkpoints.waited, self._waited(checkpoints)
+        values = {"step": done.step, "bytes": done.bytes, "seconds": round(done.seconds, 3)}
+        if done.superseded:
+            raise told(Superseded(str(done.failure)))
+        if done.failure is None:
+            text = f"saved step {done.step}: {amount(done.bytes)}B in {done.seconds:.1f} s"
+            self.progress.tell(
+                "saved", text, **values, waited=round(waited, 3), waited_share=round(share, 6)
+            )
+            return
+        text = f"step {done.step} was not saved: {done.failure}"
+        self.progress.tell("not-saved", f"runwright: {text}", step=done.step, why=done.failure)
+        if last or checkpoints.failed >= PATIENCE:
+            raise told(Unwritable(text))
+
+    def _waited(self, checkpoints: Checkpoints) -> float:
+        """The share of the time since the first step that the loop stood still for saving."""
+        return checkpoints.waited / max(time.monotonic() - self._began, 1e-9)
+
+    def _stop(self, signal: int, why: str) -> None:
+        self.progress.tell("stopped", why, step=self.step, signal=int(signal))
+        raise Stopped(128 + signal)
+
+    def _tell_progress(self) -> None:
+        window, self._window = self._window, Window(self.step)
+        sums = self.world.sums(window.sums())
+        if not self.world.first:
+            return
+        values = window.values(self.step, sums, self.world.size)
+        rate = values.get("tokens_per_s")
+        peak = arithmetic.peak(torch.cuda.get_device_name()) if self.device.type == "cuda" else None
+        if rate and self.flops_per_token:
+            values["flops_per_s"] = rate * self.flops_per_token
+            if peak:
+                values["mfu"] = rate * self.flops_per_token / (self.world.size * peak)
+        if self.checkpoints is not None:
+            values["waited_share"] = round(self._waited(self.checkpoints), 6)
+        if self._state is not None and self._state.order is not None:
+            values["epoch"] = self._state.order.epoch
+        self.progress.tell("step", described(self.step, self._total, values), **values)
+
+    # To end
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            try:
+                self._complete()
+            except BaseException as failure:  # noqa: BLE001 (_end raises it again)
+                error = failure
+        self._end(error)
+
+    def _complete(self) -> None:
+        """Save what was learned last, and mark the training complete."""
+        checkpoints = self.checkpoints
+        if checkpoints is None or self.run is None:
+            return
+        if not self._finished:
+            text = (
+                f"left after step {self.step}: not complete, and goes on from the last checkpoint"
+            )
+            self._settle(checkpoints)
+            self.progress.tell("left", text, step=self.step)
+            return
+        if self._state is not None:
+            self._save(checkpoints, "the last")
+            self._settle(checkpoints, last=True)
+        run = self.run
+        self.world.told(lambda: run.mark_complete(self.step))
+        text = f"complete after step {self.step}"
+        self.progress.tell("complete", text, step=self.step, **self._totals(checkpoints))
+
+    def _totals(self, checkpoints: Checkpoints) -> dict[str, object]:
+        waited = checkpoints.waited
+        return {"waited": round(waited, 3), "waited_share": round(self._waited(checkpoints), 6)}
+
+    def _end(self, error: BaseException | None) -> None:
+        """Let go of everything. Raises what ended the program, as what its exit code should be."""
+        try:
+            if self.checkpoints is not None:
+                self.checkpoints.close()
+            if self._fence is not None and not isinstance(error, Superseded):
+                self._fence.release()
+            if error is None or isinstance(error, SystemExit):
+                leave()
+        except RunFailure as failure:
+            error = error or failure
+        finally:
+            self._signals.__exit__(None, None, None)
+        if isinstance(error, RunFailure):
+            # What all processes were told, one of them says.
+            if not error.everywhere or self.world.first:
+                print(f"runwright: {error}", file=sys.stderr, flush=True)
+            raise SystemExit(error.status) from error
+        if error is not None:
+            raise error
+
+
+def _grace() -> int:
+    """Seconds that the pod has to stop, from what the compiler gave torchrun of them."""
+    given = os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "")
+    return int(given) + MARGIN if given.isdigit() else GRACE
