@@ -9,9 +9,11 @@ from compiler.site import Site
 
 
 def cost(run: Run, site: Site) -> Fraction | None:
-    """The whole cost of a run: rate times nodes times duration times tries.
+    """The whole cost of a run: rate times nodes times duration.
 
-    In the cluster's currency; None where a price or the duration is not known.
+    In the cluster's currency; None where a price or the duration is not known. Retries cost
+    nothing on top: the deadline of an object, and Kueue's limit for a workload, run from the start
+    over all tries of its pods together.
     """
     if run.max_duration is None:
         return None
@@ -24,7 +26,7 @@ def cost(run: Run, site: Site) -> Fraction | None:
         if rate is None:
             return None
         total += rate * nodes
-    return total * Fraction(run.max_duration, 3600) * (run.retries + 1)
+    return total * Fraction(run.max_duration, 3600)
 
 
 def _rate(member: Member, site: Site) -> Fraction | None:

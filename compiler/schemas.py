@@ -163,11 +163,7 @@ def _check() -> dict[str, Any]:
             "version": {"const": 1, "description": "The version of this format."},
             "findings": {"type": "array", "items": {"$ref": "#/$defs/finding"}},
             "summary": summary,
-            "verdict": {
-                "type": "array",
-                "items": {"type": "object"},
-                "description": "Which quotas are passed, and by whom.",
-            },
+            "verdict": _verdict(),
         },
         "$defs": {"finding": _finding()},
     }
@@ -207,6 +203,52 @@ def _policy_results() -> dict[str, Any]:
     return head | whole | {"$defs": {"finding": _finding()}}
 
 
+def _verdict() -> dict[str, Any]:
+    """The limits that are passed; `plan` prints those that stand against what it starts."""
+    count = {"type": "integer", "minimum": 0}
+    word, perhaps = {"type": "string"}, {"type": ["string", "null"]}
+    holder = _object(
+        "A run that holds some of it, or would when its turn comes.",
+        job={**word, "description": "team/name"},
+        run={**perhaps, "description": "The object's name; null where it has not started."},
+        accelerators=count,
+        owner={**word, "description": "Whom the job names, else the owners of its team."},
+        until={**perhaps, "description": "The latest end, RFC 3339; null where there is none."},
+    )
+    edit = _object(
+        "One value to write instead of another, with which the job would pass; it was tried.",
+        job=word,
+        field={**word, "description": "The field, with dots: num_nodes.max."},
+        **{"from": {**word, "description": "Empty where the file does not say it yet."}},
+        to=word,
+    )
+    row = _object(
+        "A limit that is passed, or would be.",
+        cluster=word,
+        team={**perhaps, "description": "Null where the limit is what the cluster has."},
+        queue={**perhaps, "description": "Where all that is requested waits, if in one queue."},
+        accelerator={
+            **perhaps,
+            "description": "cpu counts nodes without any; null counts the team's runs.",
+        },
+        limit=count,
+        limit_at=_object("The line of policy.", path=word, line={"type": "integer", "minimum": 1}),
+        requested={**count, "description": "What those ask for that do not fit."},
+        held={**count, "description": "What is taken, or would be, before their turn."},
+        holders={"type": "array", "items": holder},
+        waiting={
+            "type": "array",
+            "items": _object("A job that does not fit.", job=word, accelerators=count),
+        },
+        edits={"type": "array", "items": edit},
+    )
+    return {
+        "type": "array",
+        "items": row,
+        "description": "The limits that are passed: who holds them, who waits, what would fit.",
+    }
+
+
 def _plan() -> dict[str, Any]:
     """What `plan --format json` prints, and `publish` with one key more."""
     count = {"type": "integer", "minimum": 0}
@@ -234,7 +276,7 @@ def _plan() -> dict[str, Any]:
             "description": "Over all nodes, by name; cpu counts nodes without any.",
         },
         nodes=number,
-        hours={**decimal, "description": "Accelerator-hours of one try, at the most."},
+        hours={**decimal, "description": "Accelerator-hours of all tries, at the most."},
         cost={**decimal, "description": "Of all tries, at the most."},
         currency=perhaps,
         risks=words,
@@ -290,6 +332,7 @@ def _plan() -> dict[str, Any]:
         observed={"type": "array", "items": seen},
         runs={"type": "array", "items": run},
         quota={"type": "array", "items": sums},
+        verdict=_verdict(),
         guard={"anyOf": [{"type": "null"}, guard]},
         effects={"type": "array", "items": effect},
         grandfathered={"type": "array", "items": grandfathered},

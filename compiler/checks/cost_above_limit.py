@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a run whose whole cost can exceed its `max_cost`: the catalogue's price, times accelerators
-(cores without any), times `max_duration`, times one more than the retries.
+(cores without any), times `max_duration`. Retries cost nothing on top, since the time runs over
+all tries together.
 
 ## Why it is bad
 `max_cost` is the author's own promise to the reviewer. A run that could break it says something
@@ -68,10 +69,9 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         )
     elif most > limit:
         currency = site.cluster.value.currency or ""
-        tries = f", {run.retries + 1} tries" if run.retries else ""
         yield Report(
             ("max_cost",),
             f"the run may cost {rounded(most)} {currency}".rstrip()
-            + f" ({duration_text(run.max_duration or 0)}{tries})",
+            + f" ({duration_text(run.max_duration or 0)})",
             f"write {rounded(most)} or more, or ask for less",
         )

@@ -36,8 +36,8 @@ _WHY: Mapping[str, str] = {
 class Line(Struct, frozen=True):
     """What happens to one run, or to one job where no run is touched.
 
-    `accelerators` are over all nodes, `hours` accelerator-hours and `cost` the price of one try
-    after another, both at the most and as exact decimals; empty where they cannot be told.
+    `accelerators` are over all nodes, `hours` accelerator-hours and `cost` the price of all tries
+    together, both at the most and as exact decimals; empty where they cannot be told.
     `differences` are what has changed since the run `compared`. `risks` pair a fixed word with
     what it means here. `caused` tells whether it is news; in a plan, whether this change brings it
     about. `rows` are the rows that decided, which `observed` asks about. `adopted` tells that what
@@ -61,7 +61,6 @@ class Line(Struct, frozen=True):
     hours: str = ""
     cost: str = ""
     currency: str = ""
-    tries: int = 1
     risks: tuple[tuple[str, str], ...] = ()
     differences: tuple[str, ...] = ()
     compared: int | None = None
@@ -221,7 +220,6 @@ class _Writer:
             replaces=ends[-1] if ends else None,
             cost=decimal(most) if most is not None else "",
             currency=(made.site.cluster.value.currency or "") if made is not None else "",
-            tries=model.retries + 1 if model is not None else 1,
             risks=tuple(found),
             differences=said,
             compared=compared,

@@ -263,11 +263,10 @@ def price(line: Line) -> str:
     if line.action not in ("start", "resume", "hold"):
         return ""
     unit = "node-hours" if set(line.accelerators) <= {"cpu"} else "accelerator-hours"
-    hours = f"at most {line.hours} {unit} a try" if line.hours else "no max_duration: no limit"
+    hours = f"at most {line.hours} {unit}" if line.hours else "no max_duration: no limit"
     if not line.cost:
         return f"{hours}; its cost cannot be told"
-    tries = "one try" if line.tries == 1 else f"{line.tries} tries"
-    return f"{hours}; at most {line.cost} {line.currency}".rstrip() + f" for {tries}"
+    return f"{hours}; at most {line.cost} {line.currency}".rstrip()
 
 
 def details(line: Line) -> Iterator[str]:

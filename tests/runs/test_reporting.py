@@ -57,7 +57,6 @@ def example() -> Report:
             differences=("args: learning_rate 2e-5 → 3e-5", "nodes: 2 → 4"),
             cost="9062.4",
             currency="USD",
-            tries=4,
             risks=(("unguarded", "nothing in its pods notices that it is done"),),
         ),
         line(
