@@ -52,6 +52,7 @@ RULE = Rule(
         "kubernetes.io: concepts/security/pod-security-standards",
         "k8s.io/pod-security-admission: policy/check_capabilities_baseline.go",
     ),
+    policy=True,
 )
 
 

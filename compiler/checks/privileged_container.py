@@ -54,6 +54,7 @@ RULE = Rule(
         "kubernetes.io: concepts/security/pod-security-standards",
         "k8s.io/pod-security-admission: policy/check_privileged.go",
     ),
+    policy=True,
 )
 
 

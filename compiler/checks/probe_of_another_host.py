@@ -65,6 +65,7 @@ RULE = Rule(
         "kubernetes.io: concepts/security/pod-security-standards",
         "k8s.io/pod-security-admission: policy/check_hostProbesAndhostLifecycle.go",
     ),
+    policy=True,
 )
 
 

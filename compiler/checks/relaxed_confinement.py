@@ -53,6 +53,7 @@ RULE = Rule(
         "kubernetes.io: concepts/security/pod-security-standards",
         "k8s.io/pod-security-admission: policy/check_seccompProfile_baseline.go",
     ),
+    policy=True,
 )
 
 

@@ -61,6 +61,7 @@ RULE = Rule(
         "kubernetes.io: concepts/security/pod-security-standards",
         "k8s.io/pod-security-admission: policy/check_runAsNonRoot.go",
     ),
+    policy=True,
 )
 
 

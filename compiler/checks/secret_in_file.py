@@ -54,6 +54,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     stage="run",
     sources=("CWE-798", "kubernetes.io: concepts/configuration/configmap"),
+    policy=True,
 )
 
 

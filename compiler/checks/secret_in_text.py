@@ -52,6 +52,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     stage="run",
     sources=("CWE-798", "CWE-214"),
+    policy=True,
 )
 
 

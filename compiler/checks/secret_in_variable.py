@@ -50,6 +50,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     stage="run",
     sources=("CWE-798", "kubernetes.io: concepts/security/secrets-good-practices"),
+    policy=True,
 )
 
 

@@ -51,6 +51,7 @@ RULE = Rule(
         "kubernetes.io: concepts/security/pod-security-standards",
         "k8s.io/pod-security-admission: policy/check_hostNamespaces.go",
     ),
+    policy=True,
 )
 
 

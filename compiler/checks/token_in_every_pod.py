@@ -55,6 +55,7 @@ RULE = Rule(
         "kubernetes.io: tasks/configure-pod-container/configure-service-account",
         "kubernetes/kubernetes#57601",
     ),
+    policy=True,
 )
 
 

@@ -67,6 +67,7 @@ RULE = Rule(
         "kubernetes.io: concepts/security/pod-security-standards",
         "k8s.io/pod-security-admission: policy/check_allowPrivilegeEscalation.go",
     ),
+    policy=True,
 )
 
 

@@ -55,6 +55,7 @@ RULE = Rule(
         "kubernetes.io: concepts/security/pod-security-standards",
         "k8s.io/pod-security-admission: policy/check_sysctls.go",
     ),
+    policy=True,
 )
 
 
