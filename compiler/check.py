@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from compiler.diagnostics import arrange
@@ -18,11 +19,23 @@ from compiler.workers import cores, share
 
 if TYPE_CHECKING:
     from compiler.project import Project
+    from compiler.results import JobResult
 
-__all__ = ["Checked", "Judged", "RunSummary", "check", "check_again", "context_of"]
+__all__ = ["Beside", "Checked", "Judged", "RunSummary", "check", "check_again", "context_of"]
 
 # Below this many changed files a second process costs more than it saves.
 WORTH_A_PROCESS = 60
+
+
+class Beside(Struct):
+    """Something more to make of a declaration while its models are at hand.
+
+    `make` returns what JSON keeps as it is; `made` holds that by path, of the declarations that
+    were judged anew.
+    """
+
+    make: Callable[[JobResult], Any]
+    made: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 def check_again(
@@ -54,11 +67,13 @@ def check(
     paths: Sequence[Path] | None = None,
     processes: int | None = None,
     memory: Memory | None = None,
+    beside: Beside | None = None,
 ) -> Checked:
     """Judge all declarations (or those of `paths`) and everything around them.
 
     Checks about several jobs together always see all jobs; with `paths`, only findings about
-    those files are returned.
+    those files are returned. `beside` makes something more of each declaration that is judged
+    anew.
     """
     if memory is None:
         memory = Memory(project.repository, project.today, project.only_cluster)
@@ -94,7 +109,7 @@ def _with_history(outcome: Checked, repository: Repository) -> Checked:
     return replace(outcome, findings=findings or outcome.findings, skipped=history.skipped)
 
 
-def _check(project: Project, memory: Memory, processes: int) -> Checked:
+def _check(project: Project, memory: Memory, processes: int, beside: Beside | None) -> Checked:
     repository = project.repository
     files, findings = memory.job_files
     judged: dict[str, Judged] = {}
@@ -109,8 +124,10 @@ def _check(project: Project, memory: Memory, processes: int) -> Checked:
     if memory.policy is None:
         memory.policy = [*project.policy.findings, *project.base_findings]
         memory.policy_files = len(project.policy.sources)
-    for shown, row in _judge_all(project, fresh, memory, processes):
+    for shown, row, more in _judge_all(project, fresh, memory, processes, beside):
         memory.rows[shown] = row
+        if beside is not None:
+            beside.made[shown] = more
         judged[shown] = judged_of(shown, row)
     jobs = [judged[repository.relative(path)] for path in files]
     if changed:
@@ -133,9 +150,13 @@ def _together(jobs: Sequence[Judged], project: Project) -> list[Any]:
 
 
 def _judge_all(
-    project: Project, files: Sequence[Path], memory: Memory, processes: int
-) -> Iterator[tuple[str, list[Any]]]:
-    """Each declaration's path and row."""
+    project: Project,
+    files: Sequence[Path],
+    memory: Memory,
+    processes: int,
+    beside: Beside | None,
+) -> Iterator[tuple[str, list[Any], Any]]:
+    """Each declaration's path and row, and what was made beside it."""
     if not files:
         return
     if len(files) < WORTH_A_PROCESS:
@@ -148,8 +169,9 @@ def _judge_all(
     def work(part: Sequence[Path]) -> list[Any]:
         rows: list[Any] = []
         for path in part:
-            made = summarised(project.judge(path, memory.contents.pop(path, None)))
-            rows.append((made.path, row_of(made)))
+            result = project.judge(path, memory.contents.pop(path, None))
+            more = beside.make(result) if beside is not None else None
+            rows.append((result.path, row_of(summarised(result)), more))
         return rows
 
     for rows in share(files, work, processes):

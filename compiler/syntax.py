@@ -100,7 +100,11 @@ def _colon(trouble: Trouble) -> Finding:
     if key and key.end() < len(trouble.before):
         value = trouble.text[key.end() :].split(" #", maxsplit=1)[0].rstrip()
         message = f"text with `: ` in it needs quotes: {quote(value)} reads as a second key"
-        remedy = f"write {quote(trouble.text[: key.end()].strip())} and then {_quoted(value)}"
+        first = trouble.text[: key.end()].strip()
+        remedy = f"write {quote(first)} and then {_quoted(value)}"
+        if re.fullmatch(r"[a-z][a-z_]*:\s[^\s,{}\[\]#]+", value):
+            braced = f"{first.removeprefix('- ')} {{{value}}}"
+            remedy = f"write {quote(braced)}, or the text in quotes: {_quoted(value)}"
         return trouble.at(trouble.line, key.end() + 1, len(value), message, remedy)
     number = trouble.above()
     text = trouble.source.line_at(number)
@@ -201,6 +205,12 @@ def _bracket(trouble: Trouble) -> Finding:
     if not trouble.rest or not inside:
         return _open_bracket(trouble, trouble.since_line, trouble.since_column)
     closing = "}" if opening[trouble.since_column - 1 :][:1] == "{" else "]"
+    joined = re.search(r"([^\s,{}\[\]:]+)\s+([A-Za-z_][\w-]*)$", trouble.before)
+    after = re.match(r":\s+([^\s,{}\[\]]+)", trouble.rest)
+    if closing == "}" and joined and after:
+        message = f"a comma is missing before {quote(f'{joined[2]}: {after[1]}')}"
+        remedy = f"write {quote(f'{joined[1]}, {joined[2]}: {after[1]}')}"
+        return trouble.at(trouble.line, joined.start(2) + 1, len(joined[2]), message, remedy)
     message = f"a comma or {quote(closing)} is missing before {quote(trouble.rest)}"
     remedy = "write one, or put text with any of , [ ] { } in quotes"
     return trouble.at(trouble.line, trouble.column, 1, message, remedy)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from compiler.diagnostics import Edit, Finding, Place
 from compiler.nodes import Mapping, Node, Scalar, descend
+from compiler.notation import key_of, mapping_of, parted, plain_route, range_of, separated
 from compiler.rules import finding
 from compiler.scalars import shown
 from compiler.source import MOST
@@ -147,7 +148,24 @@ def _finding(
         context = problem["ctx"]
         where = place(node, route)
         edits = () if context["fix"] is None else (Edit(where, context["fix"]),)
-        return finding(context["rule"], where, context["message"], context["help"], edits=edits)
+        remedy = context["help"]
+        if context["rule"] == "empty-value":
+            steps = plain_route(route)
+            key = str(steps[-1]) if steps else ""
+            whole = parted(descend(node, steps[:-1])[0], key)
+            if whole is not None and key not in _known(model, steps[:-1]):
+                remedy = f"{remedy}; if the comma is text, write `{whole}`"
+        if key_of(route) == "num_nodes" and context["rule"] == "wrong-type":
+            meant = range_of(descend(node, route)[0])
+            remedy, edits = (f"write {meant}", ()) if meant is not None else (remedy, edits)
+        return finding(context["rule"], where, context["message"], remedy, edits=edits)
+    if kind in ("extra_forbidden", "missing") and key_of(route[:-1]) == "num_nodes":
+        written, _ = descend(node, route[:-1])
+        if (meant := range_of(written)) is not None:
+            if kind == "missing" or str(route[-1]) != next(iter(written), ""):
+                return None
+            message = "`num_nodes` needs the keys min and max"
+            return finding("unknown-key", written.place, message, f"write {meant}")
     if kind == "extra_forbidden":
         return _unknown_key(model, node, route, values)
     if kind == "missing":
@@ -167,7 +185,9 @@ def _finding(
     message = f"{shown(found)} stands where {wanted} is wanted"
     remedy = f"write {wanted}"
     below = _known(model, route) != _known(model, route[:-1])
-    if kind == "list_type" and not below and re.fullmatch(r"[\w./-]+", str(found)):
+    if (meant := mapping_of(route, found)) is not None:
+        remedy = f"write {meant}"
+    elif kind == "list_type" and not below and re.fullmatch(r"[\w./-]+", str(found)):
         remedy = f"write [{found}]"
     elif kind == "model_type" and (keys := _known(model, route)):
         remedy = f"write keys below it, such as `{keys[0]}: ...`"
@@ -211,6 +231,13 @@ def _unknown_key(
     near = get_close_matches(compact, known, 1, 0.7)
     owner = _owner(route, values)
     message = f"{owner} has no key `{name}`"
+    value = parent[name] if isinstance(parent, Mapping) and key is not None else None
+    apart = separated(name, value, known) if key is not None else None
+    if apart is not None:
+        return finding("unknown-key", where, f"{apart[0]} in `{name}`", f"write `{apart[1]}`")
+    if not near and (whole := parted(parent, name)) is not None:
+        message = f"`{name}` is a key of its own here, after a comma"
+        return finding("unknown-key", where, message, f"write `{whole}` if it belongs to the text")
     if route[:-1] == ("elastic",) and name in ("min", "max"):
         remedy = "write num_nodes: {min: 2, max: 4} at the top of the job"
         return finding("unknown-key", where, message, remedy)

@@ -5,13 +5,23 @@ say() {
     printf '\n== %s\n' "$*"
 }
 
+rendered=$(mktemp)
+trap 'rm -f "$rendered"' EXIT
+
 say "check: every declaration, against the policy"
 "$@" check
 
-say "render llm-sft: the objects that one job becomes"
-"$@" render llm-sft
+say "render llm-sft: what the $(wc -l <jobs/llm-sft.yaml | tr -d " ") lines of one job become"
+"$@" render llm-sft >"$rendered"
+sed -n 1,24p "$rendered"
+echo "... and $(sed 1,24d "$rendered" | wc -l | tr -d ' ') lines more: .venv/bin/runwright render llm-sft"
 
-say "build: the overlays of all jobs, into build/"
+say "explain-job llm-sft: which file says what"
+"$@" explain-job llm-sft >"$rendered"
+grep -E '^ +(max_duration|stop\.grace|cpu|shm_size|env\.(NCCL_IB_HCA|HF_HUB_DISABLE_TELEMETRY)) ' "$rendered" || true
+echo "... and the other values: .venv/bin/runwright explain-job llm-sft"
+
+say "build: the overlays of all jobs, each built with kustomize and compared, into build/"
 rm -rf build
 "$@" build -o build
 
