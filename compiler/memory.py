@@ -22,6 +22,7 @@ from msgspec import Struct, field
 
 from compiler.cachefile import load_cached, save_cached
 from compiler.diagnostics import Edit, Finding, Place, Related, Severity, arrange
+from compiler.imagefiles import image_files
 from compiler.repository import Repository
 
 
@@ -255,17 +256,11 @@ def context(repository: Repository, today: date, only_cluster: str | None) -> st
         digest.update(data)
         if name.endswith("/image.yaml") and b"workdir" in data:
             # Which files the image has decides whether its jobs can start.
-            digest.update("\n".join(sorted(_names(repository.root / name))).encode())
+            image = name.split("/")[1]
+            digest.update("\n".join(sorted(image_files(repository.root, image))).encode())
     for name, stamp in sorted(_stamps(str(Path(__file__).parent), "")):
         digest.update(f"{name} {stamp}\n".encode())
     return digest.hexdigest()
-
-
-def _names(about: Path) -> Iterator[str]:
-    """The names of the files beside an image.yaml, and below."""
-    for folder, folders, names in os.walk(about.parent):
-        folders[:] = [name for name in folders if name[0] != "." and name != "__pycache__"]
-        yield from (f"{folder!r}/{name!r}" for name in names)
 
 
 def _stamps(folder: str, inside: str) -> Iterator[tuple[str, str]]:

@@ -31,11 +31,11 @@ echo 'command: [torchrun, train.py]' >> jobs/llm-sft.yaml
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from posixpath import join
 
 from compiler.containers import MAIN, passed
 from compiler.diagnostics import Severity
+from compiler.imagefiles import image_files
 from compiler.launch import Launch, launches, script
 from compiler.model import Member, Run
 from compiler.programs import training
@@ -65,13 +65,13 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             continue
         if any("workingDir" in node for _, node in passed(run, member, "spec", "containers")):
             continue
-        folder = site.root / "images" / about.name
+        files = image_files(site.root, about.name)
         container = training(run, member, site)
         text = script(container)
         if text is not None and MOVES.search(text[0].text):
             continue
         for launch in launches(container):
-            found = _missing(run, member, launch, normal(about.value.workdir), folder)
+            found = _missing(run, member, launch, normal(about.value.workdir), files)
             if found is None or launch.target is None:
                 continue
             name, others = found
@@ -88,7 +88,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
 
 
 def _missing(
-    run: Run, member: Member, launch: Launch, workdir: str, folder: Path
+    run: Run, member: Member, launch: Launch, workdir: str, files: frozenset[str]
 ) -> tuple[str, list[str]] | None:
     """The path within the folder that is not there, and what is; None where all is well."""
     target = launch.target
@@ -100,14 +100,11 @@ def _missing(
             return None
         name = target.text.replace(".", "/")
         top = name.partition("/")[0]
-        if not (folder / top).is_dir() and not (folder / f"{top}.py").is_file():
+        if f"{top}.py" not in files and not _is_folder(top, files):
             return None
-        if (folder / f"{name}.py").is_file() or (folder / name / "__main__.py").is_file():
+        if f"{name}.py" in files or f"{name}/__main__.py" in files:
             return None
-        if not (folder / name).is_dir():
-            name = f"{name}.py"
-        else:
-            name = f"{name}/__main__.py"
+        name = f"{name}/__main__.py" if _is_folder(name, files) else f"{name}.py"
     else:
         if not SCRIPT.fullmatch(target.text):
             return None
@@ -117,11 +114,14 @@ def _missing(
         if any(_covers(item.path, path) for item in mounted(run, member) if item.container == MAIN):
             return None
         name = path[len(workdir.rstrip("/")) + 1 :]
-        if (folder / name).is_file():
+        if name in files:
             return None
     suffix = name[name.rindex(".") :]
-    found = sorted(folder.rglob(f"*{suffix}"))[:200] if folder.is_dir() else []
-    return name, [path.relative_to(folder).as_posix() for path in found]
+    return name, sorted(path for path in files if path.endswith(suffix))
+
+
+def _is_folder(name: str, files: frozenset[str]) -> bool:
+    return any(path.startswith(f"{name}/") for path in files)
 
 
 def _covers(mount: str, path: str) -> bool:
