@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from typing import cast
 
@@ -19,6 +18,7 @@ from compiler.diagnostics import Finding, Place
 from compiler.nodes import Mapping, Node, Scalar, Sequence, move, walk
 from compiler.rules import finding
 from compiler.source import LIMIT, decode, quote
+from compiler.suggestions import choose, nearest
 from compiler.tree import read
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -190,13 +190,11 @@ class _Inspector:
                 "unsupported-base-field", key.place, f"a base must not use `{key}`: {why}", remedy
             )
         elif key not in _FIELDS:
-            near = get_close_matches(key, sorted(_FIELDS), 1, 0.6)
-            remedy = f"write `{near[0]}`" if near else "write one of: " + ", ".join(sorted(_FIELDS))
             self.report(
                 "unsupported-base-field",
                 key.place,
                 f"{quote(key)} is no field that a base's kustomization may have",
-                remedy,
+                choose(key, _FIELDS),
             )
         elif key in _LISTS:
             if not isinstance(value, Sequence):
@@ -245,7 +243,7 @@ class _Inspector:
                     "unsupported-base-field",
                     key.place,
                     f"{quote(key)} is no key of an item of `{field}`",
-                    "write one of: " + ", ".join(sorted(keys)),
+                    choose(key, keys),
                 )
                 return None
         return item
@@ -347,8 +345,8 @@ class _Inspector:
     def near(self, path: str) -> str:
         folder = (self.root / path).parent
         names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
-        near = get_close_matches(path.rpartition("/")[2], names, 1, 0.6)
-        return f"write `{near[0]}`" if near else "add the file, or take the line out"
+        near = nearest(path.rpartition("/")[2], names)
+        return f"write `{near}`" if near is not None else "add the file, or take the line out"
 
     def far(self, place: Place, text: str, what: str) -> None:
         self.report(
@@ -363,7 +361,10 @@ class _Inspector:
         shown = f"{self.made.root}/{path}"
         file = self.root / path
         if not file.is_file():
-            self.report("missing-base-file", Place(shown), f"{shown} is not a file", "remove it")
+            message = f"{shown} is no plain file"
+            self.report(
+                "missing-base-file", Place.start(shown), message, "put the file itself here"
+            )
             return None
         with file.open("rb") as stream:
             data = stream.read(LIMIT + 1)

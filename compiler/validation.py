@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from difflib import get_close_matches
 from typing import Any, TypeVar, get_args
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from compiler.notation import key_of, mapping_of, parted, plain_route, range_of,
 from compiler.rules import finding
 from compiler.scalars import shown
 from compiler.source import MOST
+from compiler.suggestions import any_of, nearest
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -228,7 +228,7 @@ def _unknown_key(
     absent = ABSENT.get(compact.replace("_", "")) or ABSENT.get(compact)
     squeezed = compact.replace("_", "")
     synonym = SYNONYMS.get(compact) or SYNONYMS.get(squeezed)
-    near = get_close_matches(compact, known, 1, 0.7)
+    near = nearest(compact, known, 0.7)
     owner = _owner(route, values)
     message = f"{owner} has no key `{name}`"
     value = parent[name] if isinstance(parent, Mapping) and key is not None else None
@@ -242,17 +242,12 @@ def _unknown_key(
         remedy = "write num_nodes: {min: 2, max: 4} at the top of the job"
         return finding("unknown-key", where, message, remedy)
     if near:
-        return finding("unknown-key", where, message, f"write `{near[0]}`")
+        return finding("unknown-key", where, message, f"write `{near}`")
     if synonym in known:
         return finding("unknown-key", where, message, f"write `{synonym}`")
     if absent and len(route) == 1:
         return finding("unknown-key", where, f"{message}: {absent[0]}", absent[1])
-    if len(known) == 1:
-        return finding("unknown-key", where, message, f"write `{known[0]}`")
-    listed = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-    return finding(
-        "unknown-key", where, message, f"write one of: {listed}" if known else "take it out"
-    )
+    return finding("unknown-key", where, message, any_of(known, 12) if known else "take it out")
 
 
 def _owner(route: tuple[str | int, ...], values: str) -> str:
@@ -268,8 +263,7 @@ def _misspelt(model: type[BaseModel], node: Node, route: tuple[str | int, ...]) 
     known = set(_known(model, route[:-1]))
     wanted = str(route[-1])
     return any(
-        name not in known
-        and (get_close_matches(name, [wanted], 1, 0.7) or SYNONYMS.get(name) == wanted)
+        name not in known and (nearest(name, [wanted], 0.7) or SYNONYMS.get(name) == wanted)
         for name in parent
     )
 

@@ -62,12 +62,11 @@ def run(options: argparse.Namespace, repository: None) -> int:
 
 
 def _nearest(wrong: str) -> str:
-    from difflib import get_close_matches
-
     from compiler.rules import registered
+    from compiler.suggestions import nearest
 
     rules = registered()
     codes = [rule.rule.code for rule in rules.values()]
-    near = get_close_matches(wrong.lower().replace("_", "-"), rules, 1, 0.5)
-    near = near or get_close_matches(wrong.upper(), codes, 1, 0.6)
-    return f"write `{near[0]}`" if near else "`runwright explain` lists all rules"
+    near = nearest(wrong.lower().replace("_", "-"), rules, 0.5)
+    near = near or nearest(wrong.upper(), codes)
+    return f"write `{near}`" if near is not None else "`runwright explain` lists all rules"
