@@ -18,6 +18,12 @@ LONGEST_JOB = 40
 _JOB = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 RESERVED_TEAMS = ("base", "platform", "sync", "ended")
 RESERVED_CLUSTERS = ("ledger",)
+_FOREIGN = frozenset({"default", "kueue-system", "kubeflow", "flux-system", "argocd"})
+
+
+def is_foreign(namespace: str) -> bool:
+    """Whether a namespace is of Kubernetes itself or of the controllers, and nobody's team."""
+    return namespace.startswith("kube-") or namespace in _FOREIGN
 
 
 def job_name_problem(name: str) -> tuple[str, str] | None:

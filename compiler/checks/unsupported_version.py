@@ -4,7 +4,7 @@
 Compares `versions:` of a cluster with the oldest version that knows what its overlays are made of:
 
 - Kubernetes 1.30, for ValidatingAdmissionPolicy in `admissionregistration.k8s.io/v1`;
-- Kueue 0.15, where it admits the runs, for its API `v1beta2`;
+- Kueue 0.15, where it admits the runs, for its API `v1beta2` (not with `kueue_objects: false`);
 - training-operator 1.7, where PyTorchJobs run, for the `PET_*` variables of runs that are not
   elastic.
 
@@ -78,7 +78,7 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
 def _needed(cluster: Cluster) -> Iterator[tuple[str, str, tuple[int, int], str]]:
     """Field, name and oldest version of what a cluster needs, and for what."""
     yield "kubernetes", "Kubernetes", (1, 30), "ValidatingAdmissionPolicy, which keeps ended runs"
-    if (cluster.admission or "kueue") == "kueue":
+    if (cluster.admission or "kueue") == "kueue" and cluster.kueue_objects is not False:
         yield "kueue", "Kueue", (0, 15), "the API v1beta2, in which its queues are written"
     if "pytorchjob" in (cluster.backend.single_node, cluster.backend.multi_node):
         yield "training_operator", "the training operator", (1, 7), "PET_* variables for torchrun"

@@ -15,7 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from compiler.platform.flavors import API, CPU, MEMORY, Flavor, Object, flavors
+from compiler.platform.flavors import (
+    API,
+    CPU,
+    MEMORY,
+    Flavor,
+    Object,
+    counted,
+    covered,
+    flavors,
+)
 
 if TYPE_CHECKING:
     from compiler.policy.cluster import Cluster
@@ -36,19 +45,6 @@ def of_cohort(name: str) -> str:
 def of_team(name: str) -> str:
     """The object name of a team's Cohort."""
     return f"{ROOT}.team.{name}"
-
-
-def covered(cluster: Cluster) -> list[str]:
-    """All resources that have quota on a cluster: cores and memory first."""
-    resources = [CPU, MEMORY, *(e.resource for e in (cluster.accelerators or {}).values())]
-    for queue in (cluster.queues or {}).values():
-        resources += queue.resources or ()
-    return list(dict.fromkeys(resources))
-
-
-def counted(cluster: Cluster) -> set[str]:
-    """The resources that policy counts: cores, memory and accelerators."""
-    return {CPU, MEMORY, *(entry.resource for entry in (cluster.accelerators or {}).values())}
 
 
 def objects(cluster: Cluster, limits: ClusterLimits, gone: Iterable[str] = ()) -> list[Object]:

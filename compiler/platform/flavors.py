@@ -23,7 +23,8 @@ API = "kueue.x-k8s.io/v1beta2"
 FIRST_VERSION = (0, 15)
 # The limits of a ResourceFlavor and of a resource group (apis/kueue/v1beta2, `MaxProperties` and
 # `MaxItems`).
-MOST_LABELS, MOST_TOLERATIONS, MOST_FLAVORS, MOST_RESOURCES = 8, 8, 64, 64
+MOST_LABELS, MOST_TOLERATIONS = 8, 8
+MOST_FLAVORS, MOST_RESOURCES, MOST_PAIRS = 64, 64, 512
 # Flavor of the nodes without accelerators, where policy gives it no name.
 CPU_FLAVOR = "cpu"
 _HOST = "kubernetes.io/hostname"
@@ -106,6 +107,19 @@ def _part(accelerator: str, resource: str, per_node: int, count: int, node: Node
 def _add(made: dict[str, Flavor], name: str, nodes: Accelerator | CpuNodes, part: Part) -> None:
     there = made.get(name) or Flavor(name, nodes.node_labels or {}, nodes.taints or ())
     made[name] = Flavor(name, there.labels, there.taints, (*there.parts, part))
+
+
+def covered(cluster: Cluster) -> list[str]:
+    """All resources that have quota on a cluster: cores and memory first."""
+    resources = [CPU, MEMORY, *(e.resource for e in (cluster.accelerators or {}).values())]
+    for queue in (cluster.queues or {}).values():
+        resources += queue.resources or ()
+    return list(dict.fromkeys(resources))
+
+
+def counted(cluster: Cluster) -> set[str]:
+    """The resources that policy counts: cores, memory and accelerators."""
+    return {CPU, MEMORY, *(entry.resource for entry in (cluster.accelerators or {}).values())}
 
 
 def served(version: str | None) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compiler.backends import backends
+from compiler.names import is_foreign
 from compiler.overlay import API, NOTICE
 from compiler.platform import admission, cohorts, flavors, namespaces, priorities, queues
 from compiler.platform.flavors import Object
@@ -91,7 +92,7 @@ def _unreadable(policy: Policy, cluster: str) -> bool:
 def _namespaces(cluster: Cluster, teams: Mapping[str, Team]) -> dict[str, list[Object]]:
     made: dict[str, list[Object]] = {}
     for name, team in teams.items():
-        if not namespaces.is_foreign(team.namespace):
+        if not is_foreign(team.namespace):
             # Two teams in one namespace are an error of policy; the first one is written.
             made.setdefault(
                 f"namespaces/{team.namespace}.yaml", namespaces.objects(cluster, name, team)

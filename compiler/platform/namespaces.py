@@ -24,12 +24,6 @@ KEPT = {
     "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
 }
 _TEAM = re.compile(rf'^ *{TEAM}: "?([a-z0-9-]+)"?$', re.MULTILINE)
-_OTHERS = frozenset({"default", "kueue-system", "kubeflow", "flux-system", "argocd"})
-
-
-def is_foreign(namespace: str) -> bool:
-    """Whether a namespace is of Kubernetes itself or of the controllers, and nobody's team."""
-    return namespace.startswith("kube-") or namespace in _OTHERS
 
 
 def objects(cluster: Cluster, name: str, team: Team) -> list[Object]:
