@@ -680,13 +680,18 @@ def test_b036_on_the_nodes_network_each_run_has_a_port_of_its_own(judge: Judge) 
         'args: [--master-port, "2057"]',
         'command: [torchrun, --master_port, "2057", train.py]',
         'command: [bash, -c, "torchrun --master_port=2057 train.py"]',
-        "command: [torchrun, --rdzv_endpoint=x:2057, train.py]",
     ],
 )
 def test_b036_a_port_on_the_command_line_does_not_change_the_service(
     judge: Judge, launch: str, network: str
 ) -> None:
     assert "rendezvous-port-mismatch" in rules(judge(TWO + network + launch + "\n"))
+
+
+@pytest.mark.parametrize("network", ["", "host_network: true\n"])
+def test_b036_nor_does_a_host_of_ones_own(judge: Judge, network: str) -> None:
+    launch = "command: [torchrun, --rdzv_endpoint=x:2057, train.py]\n"
+    assert rules(judge(TWO + network + launch)) == ["fixed-rendezvous-address"]
 
 
 # --- commands and variables ----------------------------------------------------------------------

@@ -72,7 +72,8 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                 continue
             for flag in launch.flags:
                 spelt = flag.word.text.partition("=")[0]
-                if flag.passed or not spelt.startswith("--"):
+                if flag.passed or not spelt.startswith("--") or " " in spelt:
+                    # Several words in one have a rule of their own.
                     continue
                 first = FIRST.get(flag.name)
                 if flag.name in TORCHRUN_FLAGS:
