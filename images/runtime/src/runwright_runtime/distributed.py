@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from runwright_runtime.failures import RunFailure, WrongWorld
 
@@ -145,6 +146,19 @@ def join(timeout: timedelta = TIMEOUT, environment: Mapping[str, str] | None = N
     assert control is not None
     assert saving is not None
     return World(rank, size, local_rank, local_size, device, control, saving)
+
+
+def warm_up(model: nn.Module, loss: Callable[[], torch.Tensor]) -> None:
+    """Make a step that teaches nothing, for sums that are the same to the bit after a stop.
+
+    DistributedDataParallel lays out its gradients anew once it has seen the first of them come
+    (torch, nn/parallel/distributed.py, `_rebuild_buckets`), and where a number lies decides in
+    which order the processes' shares of it are added. Without this the first step after each start
+    is rounded in its own way. Call it before generators are seeded and a checkpoint is put back;
+    `loss` makes a loss as any step does.
+    """
+    loss().backward()
+    model.zero_grad(set_to_none=True)
 
 
 def leave() -> None:
