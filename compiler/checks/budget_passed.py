@@ -16,7 +16,7 @@ namespace: p-nlp
 owners: [kim-nlp]
 clusters: [west]
 budget: 10
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## Use instead
@@ -26,7 +26,7 @@ namespace: p-nlp
 owners: [kim-nlp]
 clusters: [west]
 budget: 60000
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## References

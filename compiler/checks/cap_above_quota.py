@@ -17,7 +17,7 @@ clusters: [west]
 quota:
   west: {H100: {guaranteed: 96, borrowing: 32}}
 caps: {accelerators: 160}
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## Use instead
@@ -29,7 +29,7 @@ clusters: [west]
 quota:
   west: {H100: {guaranteed: 112, borrowing: 32}, MIG-1g.10gb: {guaranteed: 16}}
 caps: {accelerators: 64}
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## References

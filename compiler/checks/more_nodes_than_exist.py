@@ -11,6 +11,13 @@ a cluster without a single step of training.
 
 ## Example
 ```yaml
+# policy/teams/nlp.yaml
+namespace: p-nlp
+owners: [kim-nlp]
+clusters: [west]
+defaults: {priority: normal, stop: {grace: 5m}}
+```
+```yaml
 team: nlp
 image: llm-sft
 accelerators: A100-80GB:8
@@ -21,6 +28,13 @@ num_nodes: 7
 ```
 
 ## Use instead
+```yaml
+# policy/teams/nlp.yaml
+namespace: p-nlp
+owners: [kim-nlp]
+clusters: [west]
+defaults: {priority: normal, stop: {grace: 5m}}
+```
 ```yaml
 team: nlp
 image: llm-sft

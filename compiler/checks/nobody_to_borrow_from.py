@@ -20,7 +20,7 @@ quota:
   east: {MI300X: {guaranteed: 32}, A100-80GB: {guaranteed: 32}}
 caps: {nodes: 4, duration: 4d}
 claims: [datasets, checkpoints, logs]
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## Use instead
@@ -35,7 +35,7 @@ quota:
   east: {MI300X: {guaranteed: 32}, A100-80GB: {guaranteed: 32}}
 caps: {nodes: 4, duration: 4d}
 claims: [datasets, checkpoints, logs]
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## References

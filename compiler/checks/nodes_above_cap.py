@@ -25,7 +25,7 @@ accelerators: H100:8
 queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
-num_nodes: 8
+num_nodes: 4
 ```
 
 ## References

@@ -14,7 +14,7 @@ namespace: p-nlp
 owners: [kim-nlp]
 clusters: [west]
 queues: [interactive, data]
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## Use instead
@@ -24,7 +24,7 @@ namespace: p-nlp
 owners: [kim-nlp]
 clusters: [west]
 queues: [research, data]
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## References

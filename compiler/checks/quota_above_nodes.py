@@ -17,7 +17,7 @@ clusters: [west]
 quota:
   west:
     H100: {guaranteed: 150}
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## Use instead
@@ -30,7 +30,7 @@ quota:
   west:
     H100: {guaranteed: 112, borrowing: 32}
     MIG-1g.10gb: {guaranteed: 16}
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## References

@@ -10,13 +10,13 @@ where the compiler keeps its bases, the platform's objects or its ledger.
 ## Example
 ```sh
 cp policy/teams/speech.yaml policy/teams/base.yaml
-sed -i 's/p-speech/p-base/' policy/teams/base.yaml
+sed -i -e 's/p-speech/p-base/' -e '/^quota:/,/^caps:/{/^caps:/!d}' policy/teams/base.yaml
 ```
 
 ## Use instead
 ```sh
 cp policy/teams/speech.yaml policy/teams/basics.yaml
-sed -i 's/p-speech/p-basics/' policy/teams/basics.yaml
+sed -i -e 's/p-speech/p-basics/' -e '/^quota:/,/^caps:/{/^caps:/!d}' policy/teams/basics.yaml
 ```
 
 ## References

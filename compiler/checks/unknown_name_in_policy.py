@@ -17,7 +17,7 @@ namespace: p-nlp
 owners: [kim-nlp]
 clusters: [west]
 queues: [research, interactiv, data]
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## Use instead
@@ -27,7 +27,7 @@ namespace: p-nlp
 owners: [kim-nlp]
 clusters: [west]
 queues: [research, interactive, data]
-defaults: {priority: normal}
+defaults: {priority: normal, stop: {grace: 5m}}
 ```
 
 ## References
