@@ -1,7 +1,8 @@
 """Shared memory is as large as all memory of the container.
 
 ## What it does
-Reports `shm_size` at or above the memory limit of the training container.
+Reports `shm_size` at or above the memory limit of the training container, and so a volume of `pod:`
+with `medium: Memory` whose size, with that of /dev/shm, is.
 
 ## Why it is bad
 What is written to /dev/shm counts as memory of the container that writes it. Data loaders may
@@ -39,10 +40,14 @@ shm_size: 16Gi
 """
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from compiler.amounts import GIB, size
+from compiler.containers import passed
 from compiler.diagnostics import Severity
-from compiler.model import Run
+from compiler.model import Member, Run
+from compiler.nodes import Mapping
+from compiler.quantity import parse
 from compiler.rules import Report, Rule
 from compiler.site import Site
 
@@ -57,6 +62,7 @@ RULE = Rule(
 def check(run: Run, site: Site) -> Iterator[Report]:
     """The sizes of shared memory that leave no memory beside them."""
     for member in run.members:
+        yield from _volumes(run, member)
         if member.shm is None or member.memory is None:
             continue
         limit = member.memory.limit
@@ -75,6 +81,32 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             remedy = f"write more than {size(member.shm.value)}, or set `shm_size` to {half}Gi"
             related = ((shm, "the shared memory"),)
             yield Report(memory, _message(member.shm.text, limit.text), remedy, related)
+
+
+def _volumes(run: Run, member: Member) -> Iterator[Report]:
+    """The volumes in memory of `pod:` that leave none, with /dev/shm beside them."""
+    if member.memory is None:
+        return
+    limit = member.memory.limit
+    total = Fraction(0) if member.shm is None else member.shm.value
+    if total >= limit.value:
+        return
+    for route, node in passed(run, member, "spec", "volumes"):
+        folder = node.get("emptyDir")
+        if not isinstance(folder, Mapping) or str(folder.get("medium", "")) != "Memory":
+            continue
+        most = parse(str(folder.get("sizeLimit", "")))
+        if most is None:
+            continue
+        total += most.value
+        if total >= limit.value:
+            yield Report(
+                (*route, "emptyDir", "sizeLimit"),
+                _message(size(total), limit.text),
+                "write less, or raise `memory`",
+                ((run.routes(member, "memory"), "the memory"),),
+            )
+            return
 
 
 def _message(shm: str, memory: str) -> str:

@@ -166,3 +166,23 @@ def test_too_little_shared_memory_is_a_warning(
 )
 def test_enough_shared_memory_is_left_alone(extra: str, fields: dict[str, str]) -> None:
     assert [item.message for item in findings(job(extra, **fields))] == []
+
+
+def in_memory(size: str) -> str:
+    folder = f"{{medium: Memory, sizeLimit: {size}}}" if size else "{medium: Memory}"
+    return (
+        "memory: 64Gi\nshm_size: 16Gi\npod:\n  spec:\n    volumes:\n      - name: cache\n"
+        f"        emptyDir: {folder}"
+    )
+
+
+def test_volumes_in_memory_count_as_shared_memory() -> None:
+    item = only("shm-above-memory", findings(job(in_memory("48Gi"))))
+    assert spot(item) == "jobs/example.yaml:13:47"
+    assert "may grow to 64Gi, and the container has 64Gi" in item.message
+    assert [related.place.line for related in item.related] == [7]
+
+
+@pytest.mark.parametrize("size", ["47Gi", ""])
+def test_volumes_in_memory_that_leave_some_are_left_alone(size: str) -> None:
+    assert [item.message for item in findings(job(in_memory(size)))] == []

@@ -177,7 +177,7 @@ CLEAN = {
     "a small memory, with the built-in shared memory": job(
         "cpu: 1\nmemory: 1Gi", accelerators=None, image="ddp-mini", queue="data"
     ),
-    "no shared memory": job("memory: 8Gi\nshm_size: 0"),
+    "no shared memory": job("memory: 8Gi\nshm_size: 0", accelerators="H100:1"),
     "a part of one node": job(accelerators="H100:4"),
     "decimal units": job("memory: 1600G"),
 }
