@@ -46,9 +46,10 @@ from posixpath import normpath
 from compiler.diagnostics import Place, Severity
 from compiler.model import Run
 from compiler.nodes import Scalar
-from compiler.passthrough import fragments, items, mapped, places
+from compiler.passthrough import fragments, mapped, places
 from compiler.rules import Report, Route, Rule
-from compiler.security.posture import level_of, templates_of_base
+from compiler.security.below import below
+from compiler.security.posture import level_of
 from compiler.site import Site
 
 RULE = Rule(
@@ -65,7 +66,6 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     if level_of(site) != "privileged":
         return
     allowed = site.cluster.value.node_local_paths or []
-    related = ((site.cluster.place("node_local_paths"), "the paths of the cluster"),)
     for path, route, place in _paths(run, site):
         if any(_within(path, root) for root in allowed):
             continue
@@ -78,7 +78,11 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             else "mount a claim or a scratch folder with `mounts:`, or have the path"
             " listed under node_local_paths",
             (
-                *(related if allowed else ()),
+                *(
+                    ((site.cluster.place("node_local_paths"), "the paths of the cluster"),)
+                    if allowed
+                    else ()
+                ),
                 *(((run.origins.anchor, "in this job"),) if place is not None else ()),
             ),
             place=place,
@@ -91,12 +95,8 @@ def _paths(run: Run, site: Site) -> Iterator[tuple[str, Route, Place | None]]:
             path = mapped(volume.get("hostPath")).get("path")
             if isinstance(path, Scalar):
                 yield path, (*route, "hostPath", "path"), None
-    for template, pod in templates_of_base(run, site):
-        for index, volume in enumerate(items(pod.get("spec"), "volumes")):
-            path = mapped(volume.get("hostPath")).get("path")
-            if isinstance(path, str) and site.base is not None:
-                where = (*template, "spec", "volumes", index, "hostPath", "path")
-                yield path, (), site.base.place(where)
+    for brought in below(site).host_paths:
+        yield brought.text, (), brought.place
 
 
 def _within(path: str, root: str) -> bool:

@@ -44,7 +44,7 @@ from collections.abc import Iterator
 from compiler.diagnostics import Severity
 from compiler.model import Run
 from compiler.rules import Report, Rule
-from compiler.security.posture import tokens_of_base
+from compiler.security.below import below
 from compiler.site import Site
 
 RULE = Rule(
@@ -61,7 +61,7 @@ RULE = Rule(
 
 def check(run: Run, site: Site) -> Iterator[Report]:
     """The tokens that the run's base mounts."""
-    for place in tokens_of_base(run, site):
+    for place in below(site).tokens:
         yield Report(
             (),
             "every pod gets a token of the cluster's API, whether it asks for one or not",

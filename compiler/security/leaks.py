@@ -59,7 +59,8 @@ _last: list[tuple[Run, list[Leak]]] = []
 
 def leaks(run: Run, site: Site, kind: Kind) -> Iterator[Leak]:
     """The secrets of a run that are of one kind."""
-    return (leak for leak in _of(run, site) if leak.kind == kind)
+    every = _of(run, site)
+    return (leak for leak in every if leak.kind == kind) if every else iter(())
 
 
 def without_secrets(found: list[Finding], run: Run, site: Site) -> list[Finding]:

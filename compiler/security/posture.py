@@ -17,9 +17,10 @@ from compiler.diagnostics import Place
 from compiler.merge import LIST_KEYS, merge
 from compiler.model import Member, Run, Security
 from compiler.nodes import Mapping, Node, Sequence
-from compiler.passthrough import CONTAINER, items, mapped
+from compiler.passthrough import CONTAINER
 from compiler.podtemplate import container_security, passed, pod_security
 from compiler.rules import Report, Route
+from compiler.security.below import template_of
 from compiler.security.standards import (
     APPARMOR,
     LATEST,
@@ -88,7 +89,8 @@ def found(run: Run, site: Site, *controls: Control) -> Iterator[Found]:
     """The breaches of some controls in the pods of a run."""
     if not _last or _last[0][0] is not run:
         _last[:] = [(run, tuple(_found(run, site)))]
-    return (one for one in _last[0][1] if one.breach.control in controls)
+    every = _last[0][1]
+    return (one for one in every if one.breach.control in controls) if every else iter(())
 
 
 def roles(run: Run, target: Target) -> Iterator[tuple[Member, tuple[str, ...]]]:
@@ -183,15 +185,8 @@ def pod_of(run: Run, member: Member, site: Site, template: tuple[str, ...]) -> O
         made["metadata"] = {"annotations": dict(member.annotations)}
     if isinstance(member.pod, Mapping):
         made = passed(made, member)
-    below = _base(site, template)
-    return merge(made, below) if below else made
-
-
-def _base(site: Site, template: tuple[str, ...]) -> Object:
-    value: Any = site.base.object if site.base is not None else {}
-    for step in template:
-        value = mapped(value).get(step)
-    return mapped(value)
+    base = template_of(site, template)
+    return merge(made, base) if base else made
 
 
 def _given(site: Site) -> frozenset[str]:
@@ -298,7 +293,7 @@ def _in_words(run: Run, member: Member, breach: Breach) -> Route | None:
 
 def _in_base(site: Site, template: tuple[str, ...], breach: Breach) -> Route | None:
     """The route of the field in the base's template, or of what it is missing from."""
-    value: Object | list[Any] | Any = _base(site, template)
+    value: Object | list[Any] | Any = template_of(site, template)
     route: list[str | int] = []
     for step in breach.path:
         if isinstance(value, list):
@@ -320,35 +315,3 @@ def _in_base(site: Site, template: tuple[str, ...], breach: Breach) -> Route | N
     its_own = len(route) > 2 and breach.container != CONTAINER
     demanded = breach.path[-1] == "seccompProfile" and bool(route)
     return tuple(route) if breach.value is None and (its_own or demanded) else None
-
-
-def templates_of_base(run: Run, site: Site) -> Iterator[tuple[tuple[str, ...], Object]]:
-    """The pod templates of the base that the pods of a run are merged over, with their routes."""
-    if site.base is not None:
-        for _, template in roles(run, backends()[site.backend].target):
-            yield template, _base(site, template)
-
-
-def tokens_of_base(run: Run, site: Site) -> Iterator[Place]:
-    """Where a run's base mounts a token of the cluster's API into every pod."""
-    for template, pod in templates_of_base(run, site):
-        fields = mapped(pod.get("spec"))
-        if site.base is None:
-            continue
-        at = (*template, "spec")
-        if fields.get("automountServiceAccountToken") is True:
-            yield site.base.place((*at, "automountServiceAccountToken"))
-        for index, volume in enumerate(items(fields, "volumes")):
-            for number, source in enumerate(items(volume.get("projected"), "sources")):
-                if "serviceAccountToken" in source:
-                    yield site.base.place(
-                        (
-                            *at,
-                            "volumes",
-                            index,
-                            "projected",
-                            "sources",
-                            number,
-                            "serviceAccountToken",
-                        )
-                    )

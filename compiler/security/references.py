@@ -10,9 +10,8 @@ from compiler.containers import containers, image_of, passed
 from compiler.diagnostics import Place
 from compiler.model import Image, Member, Run
 from compiler.nodes import Mapping, Scalar
-from compiler.passthrough import items, mapped
 from compiler.rules import Report, Route
-from compiler.security.posture import templates_of_base
+from compiler.security.below import below
 from compiler.site import Site
 
 
@@ -43,7 +42,11 @@ def images(run: Run, site: Site) -> Iterator[Reference]:
                 yield Reference(container.image.value, container.image.route)
         if member.pod:
             yield from _beside(run, member)
-    yield from _of_base(run, site, named)
+    for brought in below(site).images:
+        # What the job names as well has the job's image.
+        if brought.name not in named:
+            job = ((run.origins.anchor, "in this job"),)
+            yield Reference(image_of(brought.text), (), brought.place, job)
 
 
 def _beside(run: Run, member: Member) -> Iterator[Reference]:
@@ -56,23 +59,3 @@ def _beside(run: Run, member: Member) -> Iterator[Reference]:
         image = container.get("image")
         if isinstance(image, Scalar) and not image.empty:
             yield Reference(image_of(str(image)), (*route, "image"))
-
-
-def _of_base(run: Run, site: Site, named: set[str]) -> Iterator[Reference]:
-    base = site.base
-    if base is None:
-        return
-    job = ((run.origins.anchor, "in this job"),)
-    for template, pod in templates_of_base(run, site):
-        for field in ("initContainers", "containers"):
-            for index, container in enumerate(items(pod.get("spec"), field)):
-                image = container.get("image")
-                # What the job names as well has the job's image.
-                if isinstance(image, str) and str(container.get("name")) not in named:
-                    place = base.place((*template, "spec", field, index, "image"))
-                    yield Reference(image_of(image), (), place, job)
-        for index, volume in enumerate(items(pod.get("spec"), "volumes")):
-            reference = mapped(volume.get("image")).get("reference")
-            if isinstance(reference, str):
-                where = (*template, "spec", "volumes", index, "image", "reference")
-                yield Reference(image_of(reference), (), base.place(where), job)
