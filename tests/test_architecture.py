@@ -42,6 +42,7 @@ WRITES = {
 }
 READS = {
     "attachments",
+    "authorship",
     "base",
     "buildcache",
     "cachefile",

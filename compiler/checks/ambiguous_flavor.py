@@ -1,8 +1,8 @@
 """One flavor stands for two kinds of nodes.
 
 ## What it does
-Reports nodes whose `flavor` is that of others with other `node_labels` or other `taints`. Without
-`flavor` it is the accelerator's name in lower case, and `cpu` for the nodes without any.
+Reports nodes whose `flavor` is that of others with other `node_labels` or other `taints`. Nodes
+without `flavor` have the accelerator's name in lower case, or `cpu`.
 
 ## Why it is bad
 A ResourceFlavor has one set of labels and tolerations. Runs that are admitted for the one kind of

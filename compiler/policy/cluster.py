@@ -124,9 +124,7 @@ class Accelerator(Fields):
     node: Node = Field(description="What one of these nodes offers.")
     price: Price | None = described("Price of one for an hour.")
     memory: Memory | None = described("Memory of one accelerator.")
-    flavor: Subdomain | None = described(
-        "The Kueue ResourceFlavor of these nodes; default: the accelerator's name in lower case."
-    )
+    flavor: Subdomain | None = described("The Kueue ResourceFlavor of these nodes.")
     node_labels: dict[QualifiedName, LabelValue] | None = described("Labels of these nodes.")
     taints: list[Toleration] | None = described(
         "Taints of these nodes; runs that ask for them tolerate them."
@@ -147,7 +145,7 @@ class CpuNodes(Fields):
     nodes: Count = Field(description="How many there are.")
     node: Node = Field(description="What one of them offers.")
     price: Price | None = described("Price of one core for an hour.")
-    flavor: Subdomain | None = described("The Kueue ResourceFlavor of these nodes; default: cpu.")
+    flavor: Subdomain | None = described("The Kueue ResourceFlavor of these nodes.")
     node_labels: dict[QualifiedName, LabelValue] | None = described("Labels of these nodes.")
     taints: list[Toleration] | None = described(
         "Taints of these nodes; runs that ask for them tolerate them."
