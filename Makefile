@@ -58,3 +58,6 @@ lock: setup ## Write requirements/*.lock anew; UPGRADE=--upgrade takes newer ver
 	    --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	    --no-emit-find-links --custom-compile-command "make lock" --quiet || exit 1; \
 	done
+	@$(VENV)/uv pip compile tools/peers/kcl.in --output-file tools/peers/kcl.lock $(UPGRADE) \
+	  --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-emit-find-links --custom-compile-command "make lock" --quiet

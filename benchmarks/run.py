@@ -1,11 +1,12 @@
 """Measure `check` and `build` beside their floor, and print the ratios.
 
-    make bench ARGS="--rounds 5 --write"
+    make bench ARGS="--rounds 5 --peers --write"
 
 Each round runs every case once, with the floor before it, so that what else the machine does
 falls on all of them alike: compare ratios, not seconds. A figure is of a whole process tree, as
 the operating system counts it. The floor is libyaml's C compose of every declaration, plus SHA-256
-of its bytes, in a fresh Python.
+of its bytes, in a fresh Python. With `--peers`, KCL and kubeconform do what they can of the same
+work (see `benchmarks/peers/`); they are built or installed into the cache first.
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ def main() -> None:
     )
     words.add_argument("--many", type=int, default=MANY, help="those of the larger one; 0 for none")
     words.add_argument("--no-build", action="store_true", help="leave out what runs kustomize")
+    words.add_argument("--peers", action="store_true", help="measure other programs as well")
     words.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
     options = words.parse_args()
     with tempfile.TemporaryDirectory(prefix="runwright-bench-") as folder:
@@ -115,6 +117,8 @@ class Bench:
         self.floor = Case("floor", self._floor(self.few))
         self.cases: list[Case] = []
         self._of_check()
+        if options.peers:
+            self._of_peers()
         if not options.no_build:
             self._of_build()
 
@@ -165,6 +169,21 @@ class Bench:
                 lambda: shutil.rmtree(many / ".cache", ignore_errors=True),
                 rounds=3,
             )
+
+    def _of_peers(self) -> None:
+        from benchmarks.peers import Peers
+
+        folder = self.folder / "peers"
+        folder.mkdir()
+        peers = Peers(self.few, folder)
+        kcl, kubeconform = self._peers
+        self.cases.append(Case(kcl, peers.kcl(), rounds=3))
+        self.cases.append(Case(kubeconform, peers.kubeconform(), rounds=3))
+
+    @property
+    def _peers(self) -> tuple[str, str]:
+        few = f"{self.options.few:,}"
+        return f"KCL, one program, {few}", f"kubeconform of what KCL made, {few}"
 
     def _of_build(self) -> None:
         from compiler.kustomize import find
@@ -221,9 +240,9 @@ class Bench:
         lines = [
             "# How long it takes",
             "",
-            "Written by `make bench ARGS=--write`. Medians over the rounds; × floor is the median",
-            "of ratios to the run of the floor right before. CPU is user and system time of all",
-            "processes; the peak is that of the largest process.",
+            'Written by `make bench ARGS="--peers --write"`. Medians over the rounds; × floor is',
+            "the median of ratios to the run of the floor right before. CPU is user and system time",
+            "of all processes; the peak is that of the largest process.",
             "",
             f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. {noise(self.floor)}",
             "",
@@ -278,6 +297,14 @@ class Bench:
                 f"{median(large, 'cpu') / median(cold, 'cpu'):.1f} ×",
             )
             goal(f"{many} in under 1 GiB", f"{found[large].peak} MiB a process, of 2", "")
+        if self.options.peers:
+            wall = sum(median(name) for name in self._peers) / median(cold)
+            cpu = 2 * sum(median(name, "cpu") for name in self._peers) / median(cold, "cpu")
+            goal(
+                "cold at least 2 × faster than KCL and kubeconform",
+                f"{wall:.1f} ×",
+                f"{cpu:.1f} × (half of all CPU of the check)",
+            )
         if not self.options.no_build:
             build, changed = f"build {few}, cold", f"build {few}, one job changed"
             loop = next(name for name in found if name.startswith("one kustomize"))
