@@ -3,7 +3,8 @@
 Each document is a story, told from the top in a copy of the example repository. A fenced block
 whose first line is a comment with a path is a file of the story; a `console` block whose lines
 begin with `$ runwright` or `$ python -m compiler` is run, and must print what it shows. In it a
-line with `...` stands for any lines. A file that is meant to be refused is marked ```yaml wrong.
+line with `...` stands for any lines. A file that is meant to be refused is marked ```yaml wrong, and one
+that is right and has to wait for others ```yaml waits.
 """
 
 from __future__ import annotations
@@ -78,6 +79,10 @@ def copy(tmp_path: Path) -> Path:
         shutil.copy(ROOT / part, root / part)
     # As with whoever follows the documents; elsewhere `check` says that it looks at no history.
     subprocess.run(["git", "init", "-q", str(root)], check=True)
+    # Jobs that are in no commit yet get room last.
+    who = ("-c", "user.name=kim", "-c", "user.email=kim@example.com", "-c", "commit.gpgsign=false")
+    for words in (("add", "-A"), ("commit", "-q", "-m", "Begin")):
+        subprocess.run(["git", *who, *words], cwd=root, check=True)
     return root
 
 
@@ -197,6 +202,9 @@ def test_a_whole_file_in_a_document_is_clean_unless_it_is_marked_wrong(
         messages = [finding.message for finding in found]
         if block.info == "yaml wrong":
             assert Severity.ERROR in weights, block.file
+            path.unlink()
+        elif block.info == "yaml waits":
+            assert {finding.rule for finding in found} == {"waits-for-quota"}, block.file
             path.unlink()
         else:
             assert block.info == "yaml", block.file

@@ -79,8 +79,10 @@ def _in_order(project: Project, claims: list[Claim]) -> list[Claim]:
         return claims
     edited = {path.removeprefix(git.prefix) for path in changed.split("\0")}
 
-    def turn(claim: Claim) -> tuple[bool, bool, int, str]:
-        return (not claim.active, claim.path in edited, order(claim.path), claim.path)
+    def turn(claim: Claim) -> tuple[bool, int, str]:
+        # A file that no commit has yet, or not as it is, is as if the next commit brought it.
+        rank = order("") if claim.path in edited else order(claim.path)
+        return (not claim.active, rank, claim.path)
 
     return sorted(claims, key=turn)
 

@@ -21,6 +21,7 @@ from compiler.runs.declared import Declared, Facts, Key
 from compiler.runs.entries import Entry, Ledger
 from compiler.runs.fold import Outcome, fold
 from compiler.runs.room import Room
+from compiler.runs.sameness import today_digests
 
 
 def stand(
@@ -44,7 +45,6 @@ def stand(
         results[key] = result
         declared.append(gathering.declared_of(key, result, project, _nobody, errors))
     known = _concerned(ledgers, declared)
-    gathered = gathering.Gathered(declared, results, [])
     facts = Facts(project.at, "", halted=gathering.unread_stop(project))
     outcome = fold(
         known,
@@ -53,7 +53,7 @@ def stand(
         gathering.stops(project),
         Room({}),
         facts,
-        gathering.today_digests(project, gathered, known),
+        today_digests(project, results, known),
     )
     refused = {(*key, claim.cluster): claim for key, own in beyond.items() for claim in own}
     return _claims(outcome, known, results, refused)

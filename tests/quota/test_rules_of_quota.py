@@ -195,3 +195,69 @@ def test_budget_passed_counts_only_what_is_left_of_the_month(tmp_path: Path) -> 
         last[0].message
     )
     assert "nlp/llm-sft (768)" in last[0].message
+
+
+def ledger(team: str, name: str, accelerators: int, declared: str, cluster: str = "west") -> str:
+    """The ledger of one active run, which began on the last day of February."""
+    text = "".join(f"      {line}\n" for line in declared.splitlines())
+    return (
+        f"version: 1\nteam: {team}\njob: {name}\nruns:\n"
+        f"  - number: 1\n    cluster: {cluster}\n    name: {name}-r1\n    state: active\n"
+        "    listed: true\n    outcome: unknown\n    guarded: false\n    lineage: 1\n"
+        "    training: t\n    operation: o\n    nodes: 1\n"
+        "    started: {at: '2026-02-28T08:00:00+00:00'}\n    hours: {declared: '192'}\n"
+        f"    accelerators: {{H100: {accelerators}}}\n    declared: |\n{text}"
+    )
+
+
+def test_quota_below_use_names_the_runs_and_their_latest_end(tmp_path: Path) -> None:
+    files = {
+        "jobs/nlp/long.yaml": job(),
+        "overlays/ledger/nlp/long.yaml": ledger("nlp", "long", 8, job()),
+        **quota("{guaranteed: 4}"),
+    }
+    root = repository(tmp_path / "repository", files)
+    (item,) = of("quota-below-use", checked(root))
+    assert spot(item) == f"{NLP}:8:5"
+    assert item.message == (
+        "8 H100 are held on west, and the team nlp may have 4: "
+        "nlp/long-r1 (8, until 2026-03-01T08:00Z)"
+    )
+
+
+def test_the_hours_of_an_active_run_count_against_the_budget_of_both_months(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "jobs/nlp/long.yaml": job(),
+        "jobs/nlp/next.yaml": job(),
+        "overlays/ledger/nlp/long.yaml": ledger("nlp", "long", 8, job()),
+        **policy(NLP, ("budget: 60000", "budget: 255")),
+    }
+    root = repository(tmp_path / "repository", files)
+    # `long` began on 28 February at 8 and ends at the latest a day later: 8 hours of March, on 8
+    # accelerators, are 64. `next` may use 192 more.
+    item = only("budget-passed", checked(root))
+    assert item.place.path == "jobs/nlp/next.yaml"
+    assert "may use 192 accelerator-hours in March 2026; of the 255" in item.message
+    assert "64 are used or may be: nlp/long-r1 (64)" in item.message
+    more = policy(NLP, ("budget: 60000", "budget: 256"))
+    (root / NLP).write_text(more[NLP], "utf-8")
+    assert checked(root) == []
+
+
+@pytest.mark.parametrize(
+    ("team", "cluster", "gone"),
+    [
+        ("robotics", "west", "policy/teams/robotics.yaml"),
+        ("nlp", "north", "policy/clusters/north.yaml"),
+    ],
+)
+def test_active_run_without_policy_names_the_file_that_is_gone(
+    team: str, cluster: str, gone: str, tmp_path: Path
+) -> None:
+    path = f"overlays/ledger/{team}/arm.yaml"
+    root = repository(tmp_path / "repository", {path: ledger(team, "arm", 8, job(), cluster)})
+    item = only("active-run-without-policy", checked(root))
+    assert item.place.path == path
+    assert item.message == f"{team}/arm-r1 runs on {cluster}, and {gone} is gone"
