@@ -20,6 +20,7 @@ from compiler.runs.git import Git
 from compiler.runs.observations import Observation
 from compiler.runs.reverts import pure_revert
 from compiler.runs.room import Room
+from compiler.runs.sameness import today_digests
 
 KEEP = timedelta(hours=72)
 
@@ -53,12 +54,13 @@ def folded(
     at: datetime,
     *,
     guarded: bool = True,
+    before: gathering.Gathered | None = None,
 ) -> tuple[Outcome, gathering.Gathered]:
     """The decisions for the tree of a project, over these ledgers.
 
-    Without `guarded` the stop guard is not asked.
+    Without `guarded` the stop guard is not asked. `before` is what is declared in another tree.
     """
-    gathered = gathering.gather(project, ranks(git, source), books.ledgers)
+    gathered = gathering.gather(project, ranks(git, source), books.ledgers, before)
     rules = project.policy.rules.value if project.policy.rules else None
     keep = timedelta(seconds=rules.keep_finished) if rules and rules.keep_finished else KEEP
     facts = Facts(
@@ -78,7 +80,9 @@ def folded(
         """Whether that commit would stop nothing, were it published in the place of this one."""
         with other.checkout(commit) as folder:
             there = project_of(Repository(folder), project.repository, at)
-            found, _ = folded(there, other, books, commit, request, at, guarded=False)
+            found, _ = folded(
+                there, other, books, commit, request, at, guarded=False, before=gathered
+            )
             return not any(_stops(item) for item in found.decisions)
 
     outcome = fold(
@@ -88,7 +92,7 @@ def folded(
         gathering.stops(project),
         Room(gathering.limits(project)),
         facts,
-        gathering.today_digests(project, gathered, ledgers),
+        today_digests(project, gathered.results, ledgers),
         stop_guard=rules.stop_guard if rules and guarded else None,
         allow_stops=request.allow_stops
         if request.allow_stops is not None

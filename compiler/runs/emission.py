@@ -20,7 +20,7 @@ from compiler.platform.folder import Before, folder_of, namespaces_in, platform_
 from compiler.project import Project
 from compiler.proof import Claim
 from compiler.repository import Repository
-from compiler.results import Ask, RunResult
+from compiler.results import Ask, JobResult, RunResult
 from compiler.runs import ledgerfile
 from compiler.runs.adoption import overlay_of
 from compiler.runs.entries import Entry, Ledger
@@ -51,9 +51,17 @@ class Emission:
     """One tree being made."""
 
     def __init__(
-        self, project: Project, outcome: Outcome, published: Published, source: str, scratch: Path
+        self,
+        project: Project,
+        outcome: Outcome,
+        published: Published,
+        source: str,
+        scratch: Path,
+        results: Mapping[Key, JobResult],
     ) -> None:
         self.project = project
+        # What is declared now, as it was judged for the decisions.
+        self.results = results
         self.outcome = outcome
         self.published = published
         self.source = source
@@ -135,6 +143,9 @@ class Emission:
         self, run: Entry, item: JobDecision, image: str | None, base: Base | None
     ) -> tuple[RunResult | None, str]:
         """The run, or why there is none."""
+        judged = self._as_judged(run, item, image, base)
+        if judged is not None:
+            return judged, ""
         ask = Ask(run.number, run.lineage, run.checkpoint_dir, self.source, image, base)
         path = self.project.repository.root / item.path
         result = self.project.judge(path, None, {run.cluster: ask})
@@ -142,6 +153,30 @@ class Emission:
         if result.runs and not errors:
             return result.runs[0], ""
         return None, errors[0].message if errors else "it has no run there"
+
+    def _as_judged(
+        self, run: Entry, item: JobDecision, image: str | None, base: Base | None
+    ) -> RunResult | None:
+        """The run as it was judged for the decisions, under its number.
+
+        None where it goes on with another image or base than today's, which nobody has judged yet.
+        """
+        known = self.results.get((item.team, item.job))
+        for made in known.runs if known is not None and known.usable else ():
+            digests = {member.image.digest for member in made.run.members}
+            same = image is None or digests == {image}
+            same = same and (base is None or base.digest == made.base.digest)
+            identity = made.run.identity
+            if identity.cluster == run.cluster and same:
+                own = replace(
+                    identity,
+                    number=run.number,
+                    lineage=run.lineage,
+                    folder=run.checkpoint_dir,
+                    source=self.source,
+                )
+                return replace(made, run=replace(made.run, identity=own))
+        return None
 
     def _record(self, key: Key, run: Entry, made: RunResult, image: str | None) -> None:
         """Let the ledger say what the run was made of, where the lineage's could not be had."""
@@ -223,8 +258,8 @@ class Emission:
 
     def _unreadable(self, cluster: str, team: str) -> bool:
         """Whether the policy about them is there and cannot be read: not the same as absent."""
-        files = (f"policy/clusters/{cluster}.yaml", f"policy/teams/{team}.yaml")
-        return any(file in self.project.policy.broken for file in files)
+        policy = self.project.policy
+        return policy.unreadable("clusters", cluster) or policy.unreadable("teams", team)
 
     def _namespace(self, cluster: str, team: str) -> str:
         """A team's namespace; as it was published, where policy does not say it any more."""
@@ -270,6 +305,8 @@ class Emission:
 
     def _lived(self, key: Key, run: Entry) -> str:
         """The namespace that a run was in: policy may have moved its team since."""
+        if run.namespace:
+            return run.namespace
         kept = self.published(run_folder(key, run)) or {}
         found = (
             namespace_of(data) for path, data in sorted(kept.items()) if path.endswith(".yaml")

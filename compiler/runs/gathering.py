@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, field
 
 from compiler.checks.vague_stop import clear
 from compiler.diagnostics import Finding, Severity
 from compiler.digests import operation, training
 from compiler.guard import guarded
-from compiler.model import Member, Run
+from compiler.memory import context, state_of
+from compiler.model import Run
 from compiler.nodes import Mapping as Tree
 from compiler.nodes import Scalar
 from compiler.project import Project
 from compiler.quota.demand import demand, least
 from compiler.quota.limits import limits_of
 from compiler.quota.sums import rooms
-from compiler.results import Ask, JobResult, summarised
+from compiler.results import JobResult, summarised
 from compiler.rules import registered
-from compiler.runs.entries import Entry, Ledger
+from compiler.runs.entries import Ledger
 from compiler.runs.fold import Declared, Key, StopNow, Target
 from compiler.runs.room import Limits
 from compiler.site import operational_env
@@ -33,22 +34,35 @@ Ranks = Callable[[str], int]
 
 
 class Gathered(Struct):
-    """All declarations as the fold wants them, and everything that is wrong in the repository."""
+    """All declarations as the fold wants them, and everything that is wrong in the repository.
+
+    `judged` are the outcomes by path, `context` is what they rest on besides the files themselves.
+    """
 
     declared: list[Declared]
     results: dict[Key, JobResult]
     findings: list[Finding]
+    judged: dict[str, JobResult] = field(default_factory=dict[str, JobResult])
+    context: str = ""
 
 
-def gather(project: Project, ranks: Ranks, ledgers: Mapping[Key, Ledger]) -> Gathered:
+def gather(
+    project: Project,
+    ranks: Ranks,
+    ledgers: Mapping[Key, Ledger],
+    before: Gathered | None = None,
+) -> Gathered:
     """What is declared now.
 
-    A file that cannot be judged keeps its job: by the team of its folder or its own line, else by
+    What is as it was in the tree of `before`, and rests on the same, is not judged again. A file
+    that cannot be judged keeps its job: by the team of its folder or its own line, else by
     every ledger of that name, for nothing that was meant to be there may be read as absent.
     """
     files, findings = project.repository.job_files()
     findings = [*findings, *project.policy.findings, *project.base_findings]
-    results = [project.judge(path) for path in files]
+    rests_on = context(project.repository, project.today, project.only_cluster)
+    known = before.judged if before is not None and before.context == rests_on else {}
+    results = [_judged(project, path, known) for path in files]
     for result in results:
         findings += result.findings
     findings += _together(results, project)
@@ -70,7 +84,19 @@ def gather(project: Project, ranks: Ranks, ledgers: Mapping[Key, Ledger]) -> Gat
         by_key[key] = result
         declared.append(declared_of(key, result, project, ranks, errors))
     broken = _broken_teams(project, ledgers, {item.key for item in declared})
-    return Gathered([*declared, *broken], by_key, findings)
+    judged = {result.path: result for result in results}
+    return Gathered([*declared, *broken], by_key, findings, judged, rests_on)
+
+
+def _judged(project: Project, path: Path, known: Mapping[str, JobResult]) -> JobResult:
+    """The outcome of a declaration; the known one where nothing of it has changed."""
+    repository = project.repository
+    earlier = known.get(repository.relative(path))
+    if earlier is not None and earlier.digest == sha256(repository.read_bytes(path)).hexdigest():
+        mounted = earlier.depends.items()
+        if all(state_of(repository, name) == state for name, state in mounted):
+            return earlier
+    return project.judge(path)
 
 
 def _together(results: Sequence[JobResult], project: Project) -> list[Finding]:
@@ -232,72 +258,3 @@ def unread_stop(project: Project) -> str:
         if not clear(stop.value):
             return f"{stop.path} does not say what it stops, and may stop it"
     return ""
-
-
-def today_digests(
-    project: Project, gathered: Gathered, ledgers: Mapping[Key, Ledger]
-) -> dict[tuple[Key, int], tuple[str, str]]:
-    """The digests of the ledger's runs as today's compiler and policy compute them.
-
-    The ledger keeps each declaration as it was written, and both sides of a comparison are read by
-    the same compiler: so neither its upgrade nor a change of policy restarts anything. Where the
-    old text cannot be judged any more, the recorded digests stand.
-    """
-    same: dict[tuple[Key, int], tuple[str, str]] = {}
-    for key, ledger in ledgers.items():
-        result = gathered.results.get(key)
-        cache: dict[tuple[str, str, str], tuple[str, str] | None] = {}
-        for run in ledger.runs:
-            now = _today(project, key, run, result, cache)
-            if now is not None:
-                same[key, run.number] = now
-    return same
-
-
-def _today(
-    project: Project,
-    key: Key,
-    run: Entry,
-    result: JobResult | None,
-    cache: dict[tuple[str, str, str], tuple[str, str] | None],
-) -> tuple[str, str] | None:
-    at = (run.declared, run.cluster, repr(sorted(run.files.items())))
-    if at not in cache:
-        cache[at] = None
-        model = _unchanged(run, result)
-        if model is None:
-            path = (
-                Path(result.path)
-                if result is not None
-                else Path("jobs") / key[0] / f"{key[1]}.yaml"
-            )
-            judged = project.judge(
-                project.repository.root / path, run.declared.encode(), {run.cluster: Ask()}
-            )
-            model = judged.models.get(run.cluster)
-        if model is not None:
-            patterns = operational_env(project.policy.rules)
-            model = _with_files(model, run.files)
-            cache[at] = (training(model, patterns), operation(model, patterns))
-    return cache[at]
-
-
-def _with_files(model: Run, digests: Mapping[str, str]) -> Run:
-    """The model with the files that the run was started with: their content has no other record."""
-
-    def then(member: Member) -> Member:
-        files = tuple(replace(file, digest=digests.get(file.source, "")) for file in member.files)
-        return replace(member, files=files) if files else member
-
-    others = then(model.others)
-    first = others if model.first is model.others else then(model.first)
-    return replace(model, first=first, others=others)
-
-
-def _unchanged(run: Entry, result: JobResult | None) -> Run | None:
-    """Today's model where the declaration still says the same."""
-    if result is None or result.source is None or result.node is None:
-        return None
-    if result.source.text == run.declared:
-        return result.models.get(run.cluster)
-    return None

@@ -253,7 +253,8 @@ def _decided(
     with git.checkout(commit) as folder:
         project = project_of(Repository(folder), repository, at)
         request = Request(allow_stops=question.allow_stops)
-        outcome, gathered = folded(project, git, books, commit, request, at)
+        there = old.gathered if old is not None else None
+        outcome, gathered = folded(project, git, books, commit, request, at, before=there)
         known = _by_place(old.outcome.decisions if old is not None else ())
 
         def caused(item: JobDecision) -> bool:
@@ -330,6 +331,7 @@ def _add_diff(report: Report, git: Supposition, books: Books, new: _Decided) -> 
         if item.decision.starts and (item.team, item.job, item.cluster) in places
     ]
     try:
-        report.diff = rendered(new.project, git, books, new.outcome, items, git.scratch)
+        results = new.gathered.results
+        report.diff = rendered(new.project, git, books, new.outcome, items, git.scratch, results)
     except CompilerError as error:
         report.notes.append(f"publish would stop here: {error}")

@@ -78,8 +78,10 @@ def _once(repository: Repository, git: Git, request: Request, at: datetime) -> P
         _refuse_examples(project)
         authored = _authored(git, source, books)
         outcome, gathered = folded(project, git, books, authored, request, at)
-        emission = Emission(project, outcome, published_files(git, books), authored, Path(scratch))
-        tree = emission.make()
+        published = published_files(git, books)
+        tree = Emission(
+            project, outcome, published, authored, Path(scratch), gathered.results
+        ).make()
         done = Published(outcome, authored, tip, None, gathered.findings, tree)
         done.published = books.commits[0].commit if books.commits else ""
         done.account = accounted(project, git, books, outcome, gathered, request)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
 from compiler.project import Project
+from compiler.results import JobResult
 from compiler.runs.books import Books
 from compiler.runs.emission import Emission
-from compiler.runs.fold import JobDecision, Outcome
+from compiler.runs.fold import JobDecision, Key, Outcome
 from compiler.runs.git import Git
 from compiler.runs.publishing import published_files
 
@@ -24,15 +25,16 @@ def rendered(
     outcome: Outcome,
     items: Sequence[JobDecision],
     scratch: Path,
+    results: Mapping[Key, JobResult],
 ) -> str:
     """A unified diff from each run's predecessor on its cluster (nothing, for a first run).
 
-    Raises CompilerError where a run cannot be rendered.
+    `results` are what is declared. Raises CompilerError where a run cannot be rendered.
     """
     keys = {(item.team, item.book) for item in items}
     part = Outcome(list(items), {key: outcome.ledgers[key] for key in sorted(keys)})
     published = published_files(git, books)
-    tree = Emission(project, part, published, UNPUBLISHED, scratch).make()
+    tree = Emission(project, part, published, UNPUBLISHED, scratch, results).make()
     rows: list[str] = []
     for item in items:
         key, number = (item.team, item.book), item.decision.number

@@ -19,8 +19,8 @@ import msgspec
 from msgspec import Struct, field
 
 from compiler import __version__
-from compiler.diagnostics import CompilerError, Finding
-from compiler.replacement import replace_file
+from compiler.cachefile import load_cached, save_cached
+from compiler.diagnostics import Finding
 from compiler.runs.entries import Entry, Ledger
 from compiler.runs.git import Git
 from compiler.runs.ledgerfile import parse
@@ -149,13 +149,12 @@ class Shelf:
             return
         self._kept.format = _FORMAT
         body = msgspec.json.encode(self._kept)
-        with suppress(OSError, CompilerError):
-            replace_file(self.file, sha256(body).hexdigest().encode() + b"\n" + body)
+        save_cached(self.file, sha256(body).hexdigest().encode() + b"\n" + body)
 
     def _read(self) -> _Kept:
         if self.file is not None:
             with suppress(OSError, msgspec.MsgspecError, ValueError):
-                digest, _, body = self.file.read_bytes().partition(b"\n")
+                digest, _, body = load_cached(self.file).partition(b"\n")
                 if digest == sha256(body).hexdigest().encode():
                     kept = msgspec.json.decode(body, type=_Kept)
                     if kept.format == _FORMAT:

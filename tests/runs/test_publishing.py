@@ -16,7 +16,7 @@ from company import LOCK, ROOT, TEAM, Company, job, without_proof
 from compiler.cli import main
 from compiler.diagnostics import CompilerError
 from compiler.repository import Repository
-from compiler.runs import publishing
+from compiler.runs import decisions, publishing
 from compiler.runs.books import LostHistory, read_books
 from compiler.runs.entries import Entry
 from compiler.runs.git import Git, publish_commits
@@ -333,7 +333,7 @@ def test_what_has_started_keeps_its_bytes(
         company.write(path, text.replace(before, after))
         company.merge()
         assert acts(company.publish()) == []
-    monkeypatch.setattr(publishing, "__version__", "9.9.9")
+    monkeypatch.setattr(decisions, "__version__", "9.9.9")
     change(company, name="b")
     company.publish()
     now = tree(company)
