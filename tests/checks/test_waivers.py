@@ -49,12 +49,12 @@ def at(day: str, files: Mapping[str, str], tmp_path: Path) -> list[Finding]:
     return check(Project(Repository(root), at=moment), processes=1).findings
 
 
-def test_every_rule_that_policy_may_lift_is_an_error_about_one_run() -> None:
+def test_every_rule_that_policy_may_lift_is_an_error_about_one_run_or_all_jobs() -> None:
     lifted = [entry for entry in registered().values() if entry.rule.policy]
     assert len(lifted) >= 11
     for entry in lifted:
         assert entry.rule.severity == "error"
-        assert obstacle(entry) == "", entry.name
+        assert obstacle(entry) == "" or entry.rule.stage == "repository", entry.name
 
 
 def test_the_page_of_a_rule_says_that_policy_may_lift_it(
