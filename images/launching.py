@@ -161,6 +161,9 @@ def elastic(low: int, high: int, each: int, port: int, node: int) -> dict[str, s
         "PET_RDZV_ID": "job-r1",
         "PET_RDZV_CONF": "last_call_timeout=1,keep_alive_interval=1,keep_alive_max_attempt=3",
         "PET_MAX_RESTARTS": "3",
+        # A node that joins later waits for an address that torch's agent on the first node does not
+        # tell again (elastic/rendezvous/dynamic_rendezvous.py, next_rendezvous), unless:
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
         "HOSTNAME": f"job-worker-{node}",
     }
 

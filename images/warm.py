@@ -16,8 +16,12 @@ import signal
 import sys
 import traceback
 
+import numpy.random
+import torch._dynamo
+import torch._inductor
 import torch.distributed.run as torchrun
-from runwright_runtime import session, state  # noqa: F401 (what programs import)
+import torch.onnx
+from runwright_runtime import session, state
 from torch.distributed.launcher.api import elastic_launch
 
 
@@ -63,7 +67,7 @@ def child(wanted: dict[str, object]) -> None:
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
-    except BaseException:  # noqa: BLE001 (as the interpreter does)
+    except BaseException:
         traceback.print_exc()
     finally:
         sys.stdout.flush()

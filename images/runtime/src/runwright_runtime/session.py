@@ -41,7 +41,7 @@ GRACE = 30
 """What Kubernetes gives a pod to stop where nothing else is said; torchrun its processes too."""
 NOTICE = 1.0
 """Seconds within which the processes agree on a stop: they do not ask each other at each step."""
-LOOK = 5.0
+LOOK = 2.0
 """Seconds between two looks for a successor."""
 
 
@@ -122,7 +122,7 @@ class Session:
 
     # To begin
 
-    def __enter__(self) -> Session:  # noqa: PYI034 (Self came with Python 3.11)
+    def __enter__(self) -> Session:
         self._signals.__enter__()
         try:
             self._begin()
@@ -200,12 +200,14 @@ class Session:
         (the batch cannot be shared by so many processes).
         """
         self._state = state
-        if state.order is not None:
-            state.order.share(self.world.size)
+        order = state.order
+        if order is not None:
+            self.world.together(lambda: order.share(self.world.size))
         if self.checkpoints is None:
             return 0
         self._refuse_full(state)
-        state.rest()
+        # What cannot be saved is told now.
+        self.world.together(state.rest)
         found: Restored | None = self.checkpoints.restore(state)
         if found is None:
             return 0
@@ -383,7 +385,7 @@ class Session:
         if error is None:
             try:
                 self._complete()
-            except BaseException as failure:  # noqa: BLE001 (_end raises it again)
+            except BaseException as failure:
                 error = failure
         self._end(error)
 
