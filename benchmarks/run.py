@@ -74,7 +74,7 @@ def timed(words: Sequence[str]) -> tuple[float, float, int]:
     """
     with tempfile.TemporaryFile() as output:
         start = time.perf_counter()
-        process = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=output)
+        process = subprocess.Popen(words, cwd=ROOT, env=_usual(), stdout=output, stderr=output)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -85,6 +85,11 @@ def timed(words: Sequence[str]) -> tuple[float, float, int]:
     # Linux counts KiB, macOS bytes.
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss // unit
+
+
+def _usual() -> dict[str, str]:
+    """The environment; where it forbids to keep what is compiled, each start would compile all."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
 def main() -> None:
@@ -241,8 +246,8 @@ class Bench:
             "# How long it takes",
             "",
             'Written by `make bench ARGS="--peers --write"`. Medians over the rounds; × floor is',
-            "the median of ratios to the run of the floor right before. CPU is user and system time",
-            "of all processes; the peak is that of the largest process.",
+            "the median of ratios to the run of the floor right before. CPU is user and system",
+            "time of all processes; the peak is that of the largest process.",
             "",
             f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. {noise(self.floor)}",
             "",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 try:
     import sqlite3
@@ -55,13 +56,13 @@ class BuildCache:
         wanted = set(stamps)
         for stamp, made in self._rows("SELECT stamp, made FROM rendered"):
             if stamp in wanted:
-                with suppress(ValueError):
-                    found[stamp] = json.loads(made)
+                with suppress(msgspec.MsgspecError, TypeError):
+                    found[stamp] = msgspec.json.decode(made)
         return found
 
     def keep(self, made: Mapping[str, Any], current: Iterable[str] | None) -> None:
         """Remember what was made; where `current` is given, all other stamps are forgotten."""
-        rows = [(stamp, json.dumps(entry)) for stamp, entry in made.items()]
+        rows = [(stamp, msgspec.json.encode(entry).decode()) for stamp, entry in made.items()]
         self._write("INSERT OR REPLACE INTO rendered VALUES (?, ?)", rows)
         if current is not None:
             known = {row[0] for row in self._rows("SELECT stamp FROM rendered")}
