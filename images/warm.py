@@ -16,12 +16,13 @@ import signal
 import sys
 import traceback
 
-import numpy.random
+# Whatever a training imports, some of which torch imports late.
+import numpy.random  # noqa: F401
 import torch._dynamo
 import torch._inductor
 import torch.distributed.run as torchrun
-import torch.onnx
-from runwright_runtime import session, state
+import torch.onnx  # noqa: F401
+from runwright_runtime import session, state  # noqa: F401
 from torch.distributed.launcher.api import elastic_launch
 
 
@@ -67,7 +68,7 @@ def child(wanted: dict[str, object]) -> None:
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
-    except BaseException:
+    except BaseException:  # noqa: BLE001 (as the interpreter does)
         traceback.print_exc()
     finally:
         sys.stdout.flush()

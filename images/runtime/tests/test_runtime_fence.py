@@ -54,7 +54,7 @@ class Waiting:
     def _wait(self, timeout: float | None) -> None:
         try:
             self.fence.acquire(timeout, poll=0.02)
-        except Exception as failure:
+        except Exception as failure:  # noqa: BLE001 (told by `end`)
             self.failure = failure
 
     @property

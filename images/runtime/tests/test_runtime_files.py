@@ -74,7 +74,7 @@ def test_content_is_synced_before_it_gets_its_name(
     sync, replace = os.fsync, Path.replace
 
     def fsync(handle: int) -> None:
-        order.append("folder" if os.path.isdir(f"/proc/self/fd/{handle}") else "file")
+        order.append("folder" if os.path.isdir(f"/proc/self/fd/{handle}") else "file")  # noqa: PTH112
         sync(handle)
 
     def renamed(self: Path, target: Path) -> Path:

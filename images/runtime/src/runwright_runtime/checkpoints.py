@@ -103,7 +103,7 @@ class Checkpoints:
                 step=step,
                 run=self.run.name,
                 commit=self.run.commit,
-                at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),  # noqa: UP017
                 world=self.world.size,
                 torch=torch.__version__,
                 arguments=self.arguments,
@@ -226,7 +226,7 @@ class Checkpoints:
                 return Restored(step, tuple(notes))
             notes.append(f"{storage.name(step)} is damaged: {problem}")
             if own:
-                self.world.told(lambda: storage.discard(folder, step))
+                self.world.told(lambda: storage.discard(folder, step))  # noqa: B023
         if steps:
             raise Damaged(
                 f"no checkpoint in {folder} is whole ({'; '.join(notes)}): delete the folder to "

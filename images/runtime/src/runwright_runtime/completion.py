@@ -59,7 +59,7 @@ def read(folder: Path) -> Completion | None:
 
 def write(folder: Path, run: str, step: int | None) -> Completion:
     """Mark a folder's training as complete. Raises Unwritable."""
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: UP017 (Python 3.10)
     made = Completion(run, now, step)
     text = json.dumps({"run": made.run, "at": made.at, "step": made.step})
     save(folder / NAME, f"{text}\n".encode())

@@ -51,7 +51,7 @@ class Fence:
         self.pod = pod
         self.grace = grace
 
-    def __enter__(self) -> Fence:
+    def __enter__(self) -> Fence:  # noqa: PYI034 (Self came with Python 3.11)
         self.acquire()
         return self
 

@@ -30,7 +30,7 @@ class Progress:
         """Write a line. `values` are the fields of the JSON beside `at`, `run` and `event`."""
         if not self.speaks:
             return
-        at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")  # noqa: UP017
         line = json.dumps({"at": at, "run": self.run, "event": event, **values})
         if self.path == "-":
             _print(line, sys.stdout)

@@ -122,7 +122,7 @@ class Session:
 
     # To begin
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Session:  # noqa: PYI034 (Self came with Python 3.11)
         self._signals.__enter__()
         try:
             self._begin()
@@ -385,7 +385,7 @@ class Session:
         if error is None:
             try:
                 self._complete()
-            except BaseException as failure:
+            except BaseException as failure:  # noqa: BLE001 (_end raises it again)
                 error = failure
         self._end(error)
 

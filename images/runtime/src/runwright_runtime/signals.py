@@ -25,7 +25,7 @@ class Signals:
         """Whether a checkpoint was asked for; set it back once it is made."""
         self._before: dict[int, object] = {}
 
-    def __enter__(self) -> Signals:
+    def __enter__(self) -> Signals:  # noqa: PYI034 (Self came with Python 3.11)
         for number in (*STOP, SAVE):
             self._before[number] = signal.signal(number, self._note)
         return self

@@ -13,14 +13,14 @@ from runwright_runtime import end_if_complete
 
 end_if_complete()
 
-import torch
-from runwright_runtime import randomness
-from runwright_runtime.data import Order
-from runwright_runtime.distributed import warm_up
-from runwright_runtime.session import Session
-from runwright_runtime.state import State
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
+import torch  # noqa: E402
+from runwright_runtime import randomness  # noqa: E402
+from runwright_runtime.data import Order  # noqa: E402
+from runwright_runtime.distributed import warm_up  # noqa: E402
+from runwright_runtime.session import Session  # noqa: E402
+from runwright_runtime.state import State  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--out", type=Path, required=True)

@@ -75,8 +75,8 @@ def test_a_batch_that_cannot_be_shared_is_refused(training: Training) -> None:
         (
             {"WORLD_SIZE": "16", "RANK": "0"},
             (
-                "WORLD_SIZE is 16 and LOCAL_RANK is not set: start the program with torchrun, which gives "
-                "each process its rank"
+                "WORLD_SIZE is 16 and LOCAL_RANK is not set: start the program with torchrun, "
+                "which gives each process its rank"
             ),
         ),
         (
