@@ -28,7 +28,7 @@ _SIGNS = (
 _QUICK = (
     re.compile(r"[xX][oO][xX][a-zA-Z]-"),
     re.compile(r"[hH][oO][oO][kK][sS]\.[sS][lL]"),
-    re.compile(r"://[^\s/@]*:[^\s/@]+@"),
+    re.compile(r"://[^\s/@]{0,256}:[^\s/@]{1,256}@"),
     re.compile(r"AC[a-z0-9]{32}"),
     re.compile(r"SK[a-z0-9]{32}"),
     re.compile(r":(?<=[0-9]{8}:)[0-9A-Za-z_-]{35}"),
@@ -49,7 +49,11 @@ _OWN = (
         "uthorization:",
         re.compile(r"[Aa]uthorization: *(?:[Bb]earer|[Bb]asic|[Tt]oken) +([^\s\"'$]{8,})"),
     ),
-    ("Weights & Biases key", "wandb", re.compile(r"wandb +login +(?:\S+ +)*?([0-9a-f]{40})\b")),
+    (
+        "Weights & Biases key",
+        "wandb",
+        re.compile(r"wandb {1,9}login {1,9}(?:\S{1,64} {1,9}){0,4}?([0-9a-f]{40})\b"),
+    ),
 )
 _IN_ADDRESS = "password in an address"
 # No token of any of the forms is shorter.
@@ -98,12 +102,16 @@ def foreign(text: str) -> bool:
 @lru_cache(maxsize=1024)
 def known(text: str) -> tuple[Known, ...]:
     """The credentials of a known form in a text, in their order, none within another."""
-    found = sorted(_found(text), key=lambda one: (one.start, -one.end))
+    return tuple(in_file(text))
+
+
+def in_file(text: str) -> list[Known]:
+    """The same of a text that may be long, and that nobody will ask about again."""
     apart: list[Known] = []
-    for one in found:
+    for one in sorted(_found(text), key=lambda one: (one.start, -one.end)):
         if not apart or one.start >= apart[-1].end:
             apart.append(one)
-    return tuple(apart)
+    return apart
 
 
 def _found(text: str) -> Iterator[Known]:
@@ -112,6 +120,27 @@ def _found(text: str) -> Iterator[Known]:
             yield _spread(text, what, *match.span(1 if form.groups else 0))
     if not foreign(text):
         return
+    for offset, piece in _pieces(text):
+        if foreign(piece):
+            for what, start, end in _theirs(piece):
+                yield _spread(text, what, offset + start, offset + end)
+
+
+# None of the library's forms goes over a line end, and some of them take a time that grows with
+# the square of a line's length.
+_LINE, _OVERLAP = 2048, 256
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text with their offsets; a very long one in parts that overlap."""
+    offset = 0
+    for line in text.splitlines(keepends=True):
+        for start in range(0, max(len(line) - _OVERLAP, 1), _LINE - _OVERLAP):
+            yield offset + start, line[start : start + _LINE]
+        offset += len(line)
+
+
+def _theirs(text: str) -> Iterator[tuple[str, int, int]]:
     for what, detector in _detectors():
         for form in detector.denylist:
             for match in form.finditer(text):
@@ -122,7 +151,7 @@ def _found(text: str) -> Iterator[Known]:
                 if what == _IN_ADDRESS and not literal(match[group], "", sure=True):
                     continue
                 if any(detector.analyze_string(match[0])):
-                    yield _spread(text, what, *match.span(group))
+                    yield what, *match.span(group)
 
 
 def _length(match: re.Match[str], group: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -13,9 +14,10 @@ from compiler.model import File, Run
 from compiler.nodes import Scalar, walk
 from compiler.programs import Container, Word, every_container
 from compiler.rules import Report, Route
-from compiler.security.formats import known, suspicious
+from compiler.security.formats import in_file, known, suspicious
 from compiler.security.naming import assigned, assigned_in_file, credential, literal, surely
 from compiler.site import Site
+from compiler.source import MOST
 from compiler.wording import texts
 
 # The rules about them.
@@ -147,6 +149,8 @@ def _in_texts(run: Run, told: set[Route]) -> Iterator[Leak]:
         if root is None:
             continue
         fresh = set(texts(root)) - _clean
+        if not fresh:
+            continue
         if not suspicious("\n".join(fresh)):
             if len(_clean) > _MOST:
                 _clean.clear()
@@ -166,7 +170,8 @@ _files: dict[str, tuple[Span, ...]] = {}
 def _in_file(file: File, route: Route) -> Iterator[Leak]:
     spans = _files.get(file.digest)
     if spans is None:
-        spans = _files[file.digest] = tuple(_spans(file.content.decode("utf-8", "replace")))
+        every = _spans(file.content.decode("utf-8", "replace"))
+        spans = _files[file.digest] = tuple(islice(every, MOST))
     if not spans:
         return
     text = file.content.decode("utf-8", "replace")
@@ -177,7 +182,7 @@ def _in_file(file: File, route: Route) -> Iterator[Leak]:
 
 
 def _spans(text: str) -> Iterator[Span]:
-    forms = known(text)
+    forms = in_file(text)[:MOST]
     yield from (Span("", form.what, form.start, form.end) for form in forms)
     for one in assigned_in_file(text):
         if not any(form.start < one.end and one.start < form.end for form in forms):

@@ -110,9 +110,12 @@ _NAME = re.compile(
     r"""(?<!\$\{)(?<![\w.$-])(?:(?P<option>--?[A-Za-z][\w.-]*)(?:\ *=\ *|\ +(?!-))"""
     r"""|(?P<name>[A-Za-z_][\w.-]*)["']?\ *[=:](?![=:])\ *)"""
 )
+# As long as a line of settings may be; without an end to it a hostile file could take minutes.
 _VALUE = re.compile(
-    r""""(?P<double>[^"\n]*)"|'(?P<single>[^'\n]*)'|(?P<bare>[^\s"'`,;&|()<>{}\[\]]+)"""
+    r""""(?P<double>[^"\n]{0,512})"|'(?P<single>[^'\n]{0,512})'"""
+    r"""|(?P<bare>[^\s"'`,;&|()<>{}\[\]]{1,512})"""
 )
+_LONGEST_NAME = 128
 
 
 @lru_cache(maxsize=4096)
@@ -121,19 +124,19 @@ def assigned(text: str) -> tuple[Assigned, ...]:
     return tuple(_assigned(text, command=True)) if naming(text) else ()
 
 
-def assigned_in_file(text: str) -> tuple[Assigned, ...]:
+def assigned_in_file(text: str) -> Iterator[Assigned]:
     """The credentials that a file of settings or code gives to names.
 
     A file is full of names: only a quoted password counts whatever it is, all else must look like a
     credential.
     """
-    return tuple(_assigned(text, command=False)) if naming(text) else ()
+    return _assigned(text, command=False) if naming(text) else iter(())
 
 
 def _assigned(text: str, command: bool) -> Iterator[Assigned]:
     for match in _NAME.finditer(text):
         name = (match["option"] or match["name"]).lstrip("-")
-        kind = credential(name)
+        kind = credential(name) if len(name) <= _LONGEST_NAME else ""
         value = _VALUE.match(text, match.end()) if kind else None
         if value is None or (match["option"] and not command):
             continue

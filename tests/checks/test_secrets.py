@@ -276,3 +276,24 @@ def test_the_library_is_loaded_only_for_a_text_that_may_hold_a_secret() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False", "False", "True"]
+
+
+@pytest.mark.parametrize("before", [0, 700, 1792, 1800, 2040, 2048, 5000, 100_000])
+def test_a_secret_far_into_a_long_line_is_found_at_its_place(before: int) -> None:
+    text = "one\n" + "x " * (before // 2) + GITHUB + " y" * 2000
+    (one,) = known(text)
+    assert text[one.start : one.end] == GITHUB
+
+
+def test_a_file_full_of_secrets_is_not_listed_to_its_end() -> None:
+    assert len(file_findings(f"{GITHUB}\n" * 500)) == 20
+
+
+def test_what_looks_like_a_secret_and_is_none_can_be_waived() -> None:
+    waiver = (
+        "rule: secret-in-variable\njobs: [nlp/example]\nreason: a name, and no token\n"
+        "approver: example-org/platform\nuntil: 2026-12-31\n"
+    )
+    text = job("env: {DISPATCH_TOKEN: hunter2}")
+    only("secret-in-variable", findings(text))
+    assert findings(text, {"policy/waivers/dispatch.yaml": waiver}) == []
