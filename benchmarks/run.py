@@ -174,6 +174,11 @@ class Bench:
                 lambda: shutil.rmtree(many / ".cache", ignore_errors=True),
                 rounds=3,
             )
+            timed([*COMPILER, *words])
+            for which in ("with", "without"):
+                name = f"check {self.options.many:,}, nothing changed, {which} the verdict"
+                program = str(HERE / "verdict.py")
+                self.cases.append(Case(name, [sys.executable, program, str(many), which]))
 
     def _of_peers(self) -> None:
         from benchmarks.peers import Peers
@@ -300,6 +305,15 @@ class Bench:
                 f"{many} at most 11 × {few}",
                 f"{median(large) / median(cold):.1f} ×",
                 f"{median(large, 'cpu') / median(cold, 'cpu'):.1f} ×",
+            )
+            names = [
+                f"check {many}, nothing changed, {which} the verdict"
+                for which in ("with", "without")
+            ]
+            goal(
+                "the verdict adds at most 20 % to a check with nothing changed",
+                f"{100 * (median(names[0]) / median(names[1]) - 1):.0f} %",
+                f"{100 * (median(names[0], 'cpu') / median(names[1], 'cpu') - 1):.0f} %",
             )
             goal(f"{many} in under 1 GiB", f"{found[large].peak} MiB a process, of 2", "")
         if self.options.peers:

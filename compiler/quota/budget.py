@@ -10,13 +10,13 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from compiler.diagnostics import Finding, Place, Related
 from compiler.quota.limits import CPU
 from compiler.quota.remembered import Page, Use
-from compiler.quota.sums import Claim, Counted
-from compiler.quota.telling import NAMED, Told
+from compiler.quota.sums import Claim
+from compiler.quota.telling import MOST, NAMED, Told
 from compiler.rules import finding
 
 
@@ -42,14 +42,18 @@ class Month(Struct, frozen=True):
 
 
 class Spent(Struct):
-    """The accelerator-hours of a team: used by runs that have ended, and the most that each other
-    run may use this month, by its name."""
+    """The accelerator-hours of a team: used by runs that have ended, and the most that each active
+    run may use this month, by its name. `starts` are accelerator-seconds of runs that start now,
+    `starting` is their sum."""
 
     ended: Fraction
     runs: dict[str, Fraction]
+    starts: dict[str, int] = field(default_factory=dict[str, int])
+    starting: int = 0
 
     @property
-    def total(self) -> Fraction:
+    def before(self) -> Fraction:
+        """Without what starts now."""
         return self.ended + sum(self.runs.values(), Fraction(0))
 
 
@@ -77,36 +81,39 @@ def used(month: Month, run: Use, goes_on: bool) -> Fraction:
     return inside * count / 3600
 
 
-def yet(month: Month, claim: Claim) -> Fraction:
-    """The accelerator-hours that a run may use this month, if it starts now."""
+def yet(month: Month, claim: Claim) -> int:
+    """The accelerator-seconds that a run may use this month, if it starts now."""
     count = sum(number for name, number in claim.demand.items() if name != CPU)
-    left = _seconds(month.end - month.now)
-    seconds = min(Fraction(claim.seconds), left) if claim.seconds else left
-    return seconds * count / 3600
+    left = (month.end - month.now) // timedelta(seconds=1)
+    return count * (min(claim.seconds, left) if claim.seconds else left)
 
 
-def overspent(told: Told, pages: Iterable[Page]) -> Iterator[Finding]:
-    """Runs that would start and with which their team may pass its budget of the month."""
+def overspent(told: Told, starts: Iterable[Claim], pages: Iterable[Page]) -> Iterator[Finding]:
+    """Runs that would start and with which their team may pass its budget of the month.
+
+    `starts` are those with room, in the order of their turns. What waits uses nothing yet: it is
+    asked about when it starts.
+    """
     month = Month.of(told.project.at)
     on = {(claim.cluster, claim.title) for claim in told.claims if claim.active}
     spent = _spent(month, pages, on)
-    counted = Counted(told.limits)
-    passed: dict[str, list[tuple[Claim, Fraction]]] = {}
-    for claim in told.claims:
-        counted.add(claim)
-        if claim.active or counted.holding[-1:] != [claim]:
-            # What waits uses nothing yet; it is asked about again when it starts.
+    # What is left of a budget is whole accelerator-seconds, and so is what a start may use.
+    left: dict[str, int] = {}
+    for name, team in told.project.policy.teams.items():
+        if team.value.budget is not None:
+            own = spent.setdefault(name, Spent(Fraction(0), {}))
+            rest = (team.value.budget - own.before) * 3600
+            left[name] = rest.numerator // rest.denominator
+    passed: dict[str, list[tuple[Claim, int]]] = {}
+    for claim in starts:
+        if claim.team not in left:
             continue
-        team = told.project.policy.teams.get(claim.team)
-        budget = team.value.budget if team is not None else None
-        if budget is None:
-            continue
-        own = spent.setdefault(claim.team, Spent(Fraction(0), {}))
-        more = yet(month, claim)
-        if more and own.total + more > budget:
+        own, more = spent[claim.team], yet(month, claim)
+        if more and own.starting + more > left[claim.team]:
             passed.setdefault(claim.team, []).append((claim, more))
         else:
-            own.runs[claim.title] = own.runs.get(claim.title, Fraction(0)) + more
+            own.starting += more
+            own.starts[claim.title] = own.starts.get(claim.title, 0) + more
     for name, claims in passed.items():
         yield from _findings(told, name, claims, spent[name], month)
 
@@ -114,29 +121,34 @@ def overspent(told: Told, pages: Iterable[Page]) -> Iterator[Finding]:
 def _findings(
     told: Told,
     name: str,
-    claims: Sequence[tuple[Claim, Fraction]],
+    claims: Sequence[tuple[Claim, int]],
     spent: Spent,
     month: Month,
 ) -> Iterator[Finding]:
     team = told.project.policy.teams[name]
-    holders = sorted(spent.runs.items(), key=lambda item: (-item[1], item[0]))
+    own = {**spent.runs, **{title: Fraction(part, 3600) for title, part in spent.starts.items()}}
+    holders = sorted(own.items(), key=lambda item: (-item[1], item[0]))
+    total = spent.before + Fraction(spent.starting, 3600)
     named = ", ".join(f"{title} ({_up(hours)})" for title, hours in holders[:NAMED])
     rest = len(holders) - NAMED
     named += f" and {rest} more" if rest > 0 else ""
-    for claim, more in claims:
+    for at, (claim, more) in enumerate(claims[:MOST]):
+        left = len(claims) - MOST if at == MOST - 1 else 0
         model = told.model(claim)
         place = Place.start(claim.path)
         if model is not None:
             place = model.origins.place(("max_duration",))
             place = place if place.path == claim.path else model.origins.anchor
-        taken = f"{_up(spent.total)} are used or may be"
+        taken = f"{_up(total)} are used or may be"
         taken += f": {_up(spent.ended)} by runs that have ended" if spent.ended else ""
         taken += f"{',' if spent.ended else ':'} {named}" if named else ""
+        hours = _up(Fraction(more, 3600))
         yield finding(
             "budget-passed",
             place,
-            f"the run may use {_up(more)} accelerator-hours in {month.start:%B %Y}; of the "
-            f"{team.value.budget} of the team {name}, {taken}",
+            f"the run may use {hours} accelerator-hours in {month.start:%B %Y}; of the "
+            f"{team.value.budget} of the team {name}, {taken}"
+            + (f" ({left} more runs pass it)" if left > 0 else ""),
             "ask for less, start it next month, or raise the budget",
             [Related(team.place("budget"), "the team's budget of a month")],
         )

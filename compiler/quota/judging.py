@@ -15,7 +15,7 @@ from compiler.quota.budget import overspent
 from compiler.quota.limits import ClusterLimits, limits_of
 from compiler.quota.remembered import Page, Use, asked_of
 from compiler.quota.standing import stand
-from compiler.quota.sums import Claim, breaches
+from compiler.quota.sums import Claim, summed
 from compiler.quota.telling import Told, findings_of, row_of
 from compiler.rules import finding
 from compiler.runs import gathering
@@ -38,15 +38,17 @@ def judged(
     """
     limits = limits_here(project)
     claims = _Claims(project, checked, stamps, known).all()
-    found = breaches(claims, limits)
+    counted = summed(claims, limits)
+    found = list(counted.found())
     if found:
         # Only now the order matters.
         claims = _in_order(project, claims)
-        found = breaches(claims, limits)
+        counted = summed(claims, limits)
+        found = list(counted.found())
     told = Told(project, claims, limits, wanted)
     rows = [row_of(told, breach) for breach in found]
     findings = list(findings_of(told, found))
-    findings += overspent(told, known.values())
+    findings += overspent(told, counted.starts, known.values())
     findings += _without_policy(project, known)
     teams = {job.path: job.team for job in checked.jobs}
     return everywhere(findings, teams, project.policy, project.today), rows

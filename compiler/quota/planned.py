@@ -9,7 +9,7 @@ from compiler.project import Project
 from compiler.quota.budget import overspent
 from compiler.quota.judging import limits_here, page_of
 from compiler.quota.standing import until
-from compiler.quota.sums import Claim, breaches
+from compiler.quota.sums import Claim, summed
 from compiler.quota.telling import Told, row_of
 from compiler.results import JobResult
 from compiler.runs.entries import Entry, Ledger
@@ -49,13 +49,16 @@ def planned(
             news.add((item.cluster, item.team, item.job))
     claims.sort(key=lambda claim: not claim.active)
     told = Told(project, claims, limits, [], results)
+    counted = summed(claims, limits)
     found = [
         breach
-        for breach in breaches(claims, limits)
+        for breach in counted.found()
         if any((one.cluster, one.team, one.job) in news for one in breach.waiting)
     ]
     pages = [page_of(ledger, "") for ledger in before.values()]
-    passed = [f"{item.place.path}: {item.message}" for item in overspent(told, pages)]
+    passed = [
+        f"{item.place.path}: {item.message}" for item in overspent(told, counted.starts, pages)
+    ]
     return [row_of(told, breach) for breach in found], passed
 
 

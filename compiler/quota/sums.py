@@ -91,10 +91,15 @@ def breaches(claims: Sequence[Claim], limits: Mapping[str, ClusterLimits]) -> li
     A claim that passes several is in each of them. More may be held than a limit allows, where
     policy has lowered it since: then nothing need wait for it.
     """
+    return list(summed(claims, limits).found())
+
+
+def summed(claims: Sequence[Claim], limits: Mapping[str, ClusterLimits]) -> Counted:
+    """All claims, each after those before it."""
     counted = Counted(limits)
     for claim in claims:
         counted.add(claim)
-    return list(counted.found())
+    return counted
 
 
 class Counted:
@@ -120,6 +125,11 @@ class Counted:
         if not lacks and not claim.refused:
             self.room.take(claim.cluster, claim.team, claim.demand)
             self.holding.append(claim)
+
+    @property
+    def starts(self) -> Iterator[Claim]:
+        """Those that have room and do not hold it yet, in the order of their turns."""
+        return (claim for claim in self.holding if not claim.active)
 
     def found(self) -> Iterator[Breach]:
         """The limits that are passed."""
@@ -195,4 +205,15 @@ def before(
     return counted
 
 
-__all__ = ["CPU", "RUNS", "Breach", "Claim", "Counted", "Spot", "before", "breaches", "rooms"]
+__all__ = [
+    "CPU",
+    "RUNS",
+    "Breach",
+    "Claim",
+    "Counted",
+    "Spot",
+    "before",
+    "breaches",
+    "rooms",
+    "summed",
+]

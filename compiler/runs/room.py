@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 from msgspec import Struct, field
 
@@ -17,6 +18,7 @@ __all__ = ["CPU", "RUNS", "Demand", "Lack", "Limits", "Room"]
 # The name under which a team's runs are counted, each as one.
 RUNS = "#runs"
 Demand = Mapping[str, int]
+Key = TypeVar("Key")
 
 
 class Limits(Struct, frozen=True):
@@ -63,9 +65,8 @@ class Room:
 
     def held(self, cluster: str, team: str | None, accelerator: str) -> int:
         """How many are held on a cluster, by one team or by all; of `RUNS`, how many runs."""
-        if team is None:
-            return self._cluster.get(cluster, Counter())[accelerator]
-        return self._team.get((cluster, team), Counter())[accelerator]
+        own = self._cluster.get(cluster) if team is None else self._team.get((cluster, team))
+        return own[accelerator] if own is not None else 0
 
     def become(self, other: Room) -> None:
         """Hold what the other one holds."""
@@ -129,10 +130,12 @@ class Room:
         return self.held(cluster, team, name) - (given_back or {}).get(name, 0)
 
     def _add(self, cluster: str, team: str, demand: Demand, sign: int) -> None:
-        whole = self._cluster.setdefault(cluster, Counter())
-        own = self._team.setdefault((cluster, team), Counter())
-        for name, count in demand.items():
-            whole[name] += sign * count
-            own[name] += sign * count
-        whole[RUNS] += sign
-        own[RUNS] += sign
+        for held in (self._of(self._cluster, cluster), self._of(self._team, (cluster, team))):
+            for name, count in demand.items():
+                held[name] += sign * count
+            held[RUNS] += sign
+
+    def _of(self, sums: dict[Key, Counter[str]], key: Key) -> Counter[str]:
+        if key not in sums:
+            sums[key] = Counter()
+        return sums[key]
