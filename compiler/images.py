@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from compiler.declaration import Defaults
+from compiler.declaration import Args, Defaults
 from compiler.fields import (
     AbsolutePath,
     Command,
@@ -79,6 +79,10 @@ class Image(Fields):
     shell: Flag | None = described("Whether the image has a POSIX shell; default true.")
     args_schema: RelativePath | None = described(
         "JSON Schema of the image's arguments, relative to the repository."
+    )
+    tiny: Args | None = described(
+        "Arguments that, after those of a job, make the image finish within seconds on a CPU.",
+        examples=[["--steps", "20"]],
     )
     defaults: Defaults | None = described(
         "Values for every job of the image that does not set them."

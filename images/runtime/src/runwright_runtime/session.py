@@ -264,6 +264,10 @@ class Session:
         """
         self._window.add(loss, tokens, samples)
 
+    def tell(self, event: str, text: str, **values: object) -> None:
+        """Write a line of one's own among those of progress; only the first process does."""
+        self.progress.tell(event, text, step=self.step, **values)
+
     def save(self) -> None:
         """Save after this step, whatever the time is. All processes must ask for it."""
         self._wanted = True
