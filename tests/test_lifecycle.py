@@ -178,6 +178,13 @@ def test_the_readme_counts_what_the_page_of_designs_counts() -> None:
     readme, page = numbers("README.md"), numbers("docs/naive-designs.md")
     assert len(readme) == 5
     assert readme == [*page[:4], page[5]]
+    said = (ROOT / "docs/naive-designs.md").read_text("utf-8")
+    flagged = re.search(r"`plan` had flagged ([\d,]+) as", said)
+    assert flagged is not None
+    told = (page[3][0], flagged[1], page[4][0])
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert f"The ledger alone leaves {told[0]}:" in text
+    assert f"flagged {told[1]} of these hours; with `archive` before each publish {told[2]}" in text
 
 
 def test_the_page_has_every_row_of_the_table() -> None:

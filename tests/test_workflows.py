@@ -413,6 +413,16 @@ def test_publish_takes_the_observations_that_are_there(machine: Machine) -> None
     assert machine.log == [[*told, "a b.json", "--observed", "c.json"]]
 
 
+def test_the_home_of_the_compiler_publishes_no_example(machine: Machine) -> None:
+    subprocess.run(["git", "init", "-q", str(machine.root / "base")], check=True)
+    machine.program("base/.venv/bin/runwright", LOGS)
+    # By this file install.sh knows it, too; `init` writes none.
+    assert (ROOT / "tools/setup.py").is_file()
+    machine.write("base/tools/setup.py", "")
+    assert machine("publish.sh", "base") == 0, machine.err
+    assert machine.log == [["runwright", "--repo", "base", "publish", "--dry-run"]]
+
+
 def test_publish_ends_as_the_compiler_does(machine: Machine) -> None:
     subprocess.run(["git", "init", "-q", str(machine.root / "base")], check=True)
     machine.program("base/.venv/bin/runwright", f"{LOGS}\nexit 1")

@@ -18,6 +18,8 @@ from compiler.diagnostics import CompilerError
 from compiler.runs.git import Git, GitError
 
 CACHE = ".cache"
+# The first version with `git merge-tree --write-tree`.
+_MERGES = (2, 38)
 
 
 class Conflict(CompilerError):
@@ -103,14 +105,24 @@ class Supposition(Git):
         words = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", one, two)
         status, out, said = self.attempt(*words)
         if status not in (0, 1) or not out:
-            why = said[-1] if said else "failed"
-            raise GitError(f"git merge-tree: {why} (git 2.38 or newer is needed)")
+            self._refuse_old()
+            raise GitError(f"git merge-tree: {said[-1] if said else 'failed'}")
         tree, *paths = out.decode("utf-8", "surrogateescape").rstrip("\0").split("\0")
         overlays = f"{self.prefix}overlays/"
         hurt = [path for path in dict.fromkeys(paths) if path and not path.startswith(overlays)]
         if status and hurt:
             raise Conflict(", ".join(hurt[:5]) + (" …" if len(hurt) > 5 else ""))
         return self.make_commit(tree, [one, two], "a merge")
+
+    def _refuse_old(self) -> None:
+        """Raise CompilerError where git is older than what merges without a work tree."""
+        version = self.text("version").removeprefix("git version ")
+        numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]
+        if tuple(numbers) < _MERGES:
+            raise CompilerError(
+                f"git {'.'.join(map(str, _MERGES))} or newer is needed, and this is {version}",
+                "install a newer git: planning a revert, or a change beside others, merges trees",
+            )
 
     def reverted(self, tip: str, commits: Iterable[str]) -> str:
         """`tip` without what these commits changed, undone in their order.

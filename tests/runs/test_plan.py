@@ -17,7 +17,7 @@ from compiler.cli import main
 from compiler.diagnostics import CompilerError
 from compiler.runs.account import is_news
 from compiler.runs.reporting import Report, as_json, as_text
-from compiler.runs.supposition import Conflict
+from compiler.runs.supposition import Conflict, Supposition
 from compiler.schemas import schemas
 
 Step = Callable[[Company], Any]
@@ -357,6 +357,30 @@ def test_a_revert_that_conflicts_names_the_files(company: Company) -> None:
     company.merge()
     with pytest.raises(Conflict, match=r"reverting .* conflicts in jobs/nlp/a\.yaml"):
         company.plan(revert=(second,))
+
+
+@pytest.mark.parametrize("version", ["2.37.1", "2.20.0.windows.1", "1.9"])
+def test_a_git_that_cannot_merge_trees_is_named(
+    company: Company,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    version: str,
+) -> None:
+    declare("a")(company)
+    made = company.merge()
+    real = Supposition.attempt
+
+    def attempt(git: Supposition, *words: str, **more: Any) -> tuple[int, bytes, list[str]]:
+        if words[0] == "merge-tree":
+            return 129, b"", ["usage: git merge-tree <base-tree> <branch1> <branch2>"]
+        if words == ("version",):
+            return 0, f"git version {version}\n".encode(), []
+        return real(git, *words, **more)
+
+    monkeypatch.setattr(Supposition, "attempt", attempt)
+    assert main(["plan", "--revert", made, "--repo", str(company.root)]) == 2
+    said = capsys.readouterr().err
+    assert f"git 2.38 or newer is needed, and this is {version}" in said
 
 
 def test_a_revert_of_a_publish_commit_undoes_no_run(company: Company) -> None:

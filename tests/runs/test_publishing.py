@@ -16,7 +16,7 @@ from company import LOCK, ROOT, TEAM, Company, job, without_proof
 from compiler.cli import main
 from compiler.diagnostics import CompilerError
 from compiler.repository import Repository
-from compiler.runs import decisions, publishing
+from compiler.runs import decisions
 from compiler.runs.books import LostHistory, read_books
 from compiler.runs.entries import Entry
 from compiler.runs.git import Git, publish_commits
