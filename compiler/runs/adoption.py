@@ -206,6 +206,7 @@ def overlay_of(
 
     It stands on no base. Unlike other runs it is applied over what is there: a Flux that never
     applied an object does not prune it either, and its removal here would stop nothing.
+    (docs/policy.md says what to do about it once it has been applied.)
     """
     item = object_of(document)
     metadata = cast("dict[str, Any]", item["metadata"])
