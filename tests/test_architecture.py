@@ -62,6 +62,7 @@ READS = {
     "printing",
     "processes",
     "project",
+    "quota.remembered",
     "report",
     "repository",
     "runs.archive",

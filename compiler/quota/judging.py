@@ -13,7 +13,7 @@ from compiler.memory import Checked, Judged, RunSummary
 from compiler.project import Project
 from compiler.quota.budget import overspent
 from compiler.quota.limits import ClusterLimits, limits_of
-from compiler.quota.remembered import Page, Use, asked_of
+from compiler.quota.remembered import Page, Use, asked_of, content
 from compiler.quota.standing import stand
 from compiler.quota.sums import Claim, summed
 from compiler.quota.telling import Told, findings_of, row_of
@@ -139,8 +139,7 @@ class _Claims:
 
     def _read(self, paths: Iterable[str]) -> None:
         for path in paths:
-            data = (self.project.repository.root / path).read_bytes()
-            ledger, _ = parse(path, data)
+            ledger, _ = parse(path, content(self.project.repository, path))
             if ledger is None:
                 self.known[path] = Page(self.stamps[path], "", "", [], [])
                 continue

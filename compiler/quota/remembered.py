@@ -78,6 +78,19 @@ def stamps(repository: Repository) -> dict[str, str]:
     return found
 
 
+def content(repository: Repository, path: str) -> bytes:
+    """The bytes of a ledger; empty where it cannot be read."""
+    try:
+        return (repository.root / path).read_bytes()
+    except OSError:
+        return b""
+
+
+def asked_about(repository: Repository, paths: Iterable[Path]) -> list[str]:
+    """Files and folders as the paths of jobs begin."""
+    return sorted(repository.relative(path.resolve()) for path in paths)
+
+
 def _scanned(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:

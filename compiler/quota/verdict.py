@@ -10,7 +10,16 @@ from msgspec.structs import replace
 
 from compiler.diagnostics import Finding, arrange
 from compiler.memory import Checked, restored, stored
-from compiler.quota.remembered import Kept, head_of, keep, key_of, pages, recall, stamps
+from compiler.quota.remembered import (
+    Kept,
+    asked_about,
+    head_of,
+    keep,
+    key_of,
+    pages,
+    recall,
+    stamps,
+)
 from compiler.repository import Repository
 
 if TYPE_CHECKING:
@@ -29,7 +38,7 @@ def with_verdict(
     `paths` are told of first, where more wait than can be told of.
     """
     ledgers = stamps(repository)
-    wanted = sorted(repository.relative(path.resolve()) for path in paths or ())
+    wanted = asked_about(repository, paths or ())
     key = key_of(checked, ledgers, wanted)
     kept = recall(repository, key)
     if kept is None:
