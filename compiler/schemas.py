@@ -219,7 +219,7 @@ def _verdict() -> dict[str, Any]:
         "One value to write instead of another, with which the job would pass; it was tried.",
         job=word,
         field={**word, "description": "The field, with dots: num_nodes.max."},
-        **{"from": {**word, "description": "Empty where the file does not say it yet."}},
+        **{"from": {**word, "description": "The value in force, whoever says it."}},
         to=word,
     )
     row = _object(

@@ -31,7 +31,7 @@ STEPS = 4096
 
 
 class Suggestion(Struct, frozen=True):
-    """One value to write instead of another; `old` is '' where the file does not say it yet."""
+    """One value to write instead of another; `old` is the one in force, whoever says it."""
 
     job: str
     field: str
@@ -41,7 +41,7 @@ class Suggestion(Struct, frozen=True):
     @property
     def text(self) -> str:
         """How people read it: `num_nodes: 4 → 2`."""
-        return f"{self.field}: {self.old} → {self.new}" if self.old else f"{self.field}: {self.new}"
+        return f"{self.field}: {self.old} → {self.new}"
 
 
 class _Change(Struct, frozen=True):

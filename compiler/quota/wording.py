@@ -50,5 +50,4 @@ def _holder(one: Mapping[str, Any]) -> str:
 
 
 def _edit(one: Mapping[str, str]) -> str:
-    change = f"{one['from']} → {one['to']}" if one["from"] else one["to"]
-    return f"{one['job']} with {one['field']}: {change}"
+    return f"{one['job']} with {one['field']}: {one['from']} → {one['to']}"
