@@ -6,7 +6,7 @@ COMPILER := $(VENV)/python -m compiler
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint golden docs tools e2e e2e-matrix bench lock
+.PHONY: help setup images-setup demo test test-images lint golden docs tools e2e e2e-matrix bench lock
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9 -]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -21,13 +21,25 @@ demo: setup ## Check this repository, render a job, build all overlays into buil
 	@$(VENV)/python tools/install.py --if-missing kustomize
 	@sh tools/demo.sh $(COMPILER)
 
+images-setup: setup ## Make .venv-images, with torch, from images/requirements.lock
+	@$(VENV)/python tools/images.py
+
+# The images first, so that the last lines are those of the larger part; both run whatever happens.
 test: setup tools ## Run all tests
-	@$(VENV)/python -m pytest -n $(JOBS) $(ARGS)
+	@status=0; \
+	$(MAKE) --no-print-directory test-images || status=1; \
+	$(VENV)/python -m pytest -n $(JOBS) $(ARGS) || status=1; \
+	exit $$status
+
+test-images: images-setup ## Run the tests of the images only
+	@.venv-images/bin/python -m pytest -c images/pytest.ini --rootdir images images $(IMAGES_ARGS)
 
 lint: setup ## Check format, style, types, generated files and workflows
 	@$(VENV)/ruff format --check .
 	@$(VENV)/ruff check .
 	@$(VENV)/pyright
+	@if [ -x .venv-images/bin/python ]; then $(VENV)/pyright --project images; \
+	else echo "lint: no .venv-images here (make images-setup); types of the images left out"; fi
 	@$(COMPILER) schema --check
 	@$(COMPILER) codeowners --check
 	@$(VENV)/python -m compiler.docgen --check
@@ -56,6 +68,13 @@ lock: setup ## Write requirements/*.lock anew; UPGRADE=--upgrade takes newer ver
 	  inputs=pyproject.toml; [ $$lock = runtime ] || inputs="pyproject.toml requirements/dev.in"; \
 	  $(VENV)/uv pip compile $$inputs --output-file requirements/$$lock.lock $(UPGRADE) \
 	    --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --no-emit-find-links --custom-compile-command "make lock" --quiet || exit 1; \
+	done
+	@cd images && for at in requirements.in ddp-mini/pyproject.toml; do \
+	  into=$$(dirname $$at)/requirements.lock; \
+	  python=3.12; [ $$at != requirements.in ] || python=3.11; \
+	  ../$(VENV)/uv pip compile $$at --override requirements.overrides --output-file $$into \
+	    $(UPGRADE) --universal --python-version $$python --generate-hashes --no-emit-index-url \
 	    --no-emit-find-links --custom-compile-command "make lock" --quiet || exit 1; \
 	done
 	@$(VENV)/uv pip compile tools/peers/kcl.in --output-file tools/peers/kcl.lock $(UPGRADE) \

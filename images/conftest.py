@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 # Without torch (the compiler's own environment) only what does not need it is tested.
-collect_ignore_glob = [] if find_spec("torch") else ["*/tests/training/*"]
+collect_ignore_glob = [] if find_spec("torch") else ["*/tests/training"]
 
 
 @pytest.fixture(scope="session")

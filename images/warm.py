@@ -29,6 +29,7 @@ from torch.distributed.launcher.api import elastic_launch
 def program(script: str, *arguments: str) -> None:
     """Run a script as `python script.py` does."""
     sys.argv = [script, *arguments]
+    sys.path.insert(0, os.path.dirname(script))  # noqa: PTH120
     try:
         runpy.run_path(script, run_name="__main__")
     except SystemExit as ended:

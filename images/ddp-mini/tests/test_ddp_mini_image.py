@@ -20,10 +20,10 @@ IMAGE = IMAGES / "ddp-mini"
 if find_spec("torch") is None:
     pytest.skip("the environment of the images has what this needs", allow_module_level=True)
 
-import yaml
-from dockerfile_parse import DockerfileParser
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+import yaml  # noqa: E402
+from dockerfile_parse import DockerfileParser  # noqa: E402
+from packaging.requirements import Requirement  # noqa: E402
+from packaging.utils import canonicalize_name  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -147,9 +148,7 @@ class Checkpoints:
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._stager.close()
 
-    def _finish(
-        self, written: Path, said: Manifest, generators: bytes, data: Future[object]
-    ) -> Saved:
+    def _finish(self, written: Path, said: Manifest, generators: bytes, data: Future[Any]) -> Saved:
         """Runs beside the training, in each process: waits for the tensors, and publishes."""
         began = time.monotonic()
         files: dict[str, tuple[int, str]] = {}
@@ -166,7 +165,7 @@ class Checkpoints:
             failure = _first(error)
         except (OSError, Unwritable) as error:
             failure = str(error)
-        found: list[object] | None = [None] * self.world.size if self.world.first else None
+        found: list[Any] | None = [None] * self.world.size if self.world.first else None
         dist.gather_object((files, failure), found, dst=0, group=self.world.saving)
         outcome: list[object] = [None]
         if found is not None:
@@ -175,13 +174,13 @@ class Checkpoints:
         assert isinstance(outcome[0], Saved)
         return outcome[0]
 
-    def _publish(self, written: Path, said: Manifest, found: list[object], began: float) -> Saved:
+    def _publish(self, written: Path, said: Manifest, found: list[Any], began: float) -> Saved:
         files: dict[str, tuple[int, str]] = {}
         failure: str | None = None
         superseded = False
-        for theirs, failed in found:  # type: ignore[misc]  # pyright: ignore
-            files.update(theirs)  # pyright: ignore
-            failure = failure or failed  # pyright: ignore
+        for theirs, failed in found:
+            files.update(theirs)
+            failure = failure or failed
         try:
             self.fence.check()
             if failure is None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -134,17 +134,16 @@ def join(timeout: timedelta = TIMEOUT, environment: Mapping[str, str] | None = N
             # One process needs no address to be found at.
             store=None if launched else dist.HashStore(),
         )
-        control = dist.new_group(backend="gloo", timeout=timeout)
+        control = cast("dist.ProcessGroup", dist.new_group(backend="gloo", timeout=timeout))
         # Says which processes are missing, where all others only wait.
         dist.monitored_barrier(control, timeout, wait_all_ranks=True)
-        saving = dist.new_group(backend="gloo", timeout=max(timeout, SAVING_TIMEOUT))
+        patience = max(timeout, SAVING_TIMEOUT)
+        saving = cast("dist.ProcessGroup", dist.new_group(backend="gloo", timeout=patience))
     except (dist.DistError, RuntimeError) as error:
         raise WrongWorld(
             f"the {size} processes did not find each other within {timeout}: "
             f"{str(error).splitlines()[0] if str(error) else type(error).__name__}"
         ) from error
-    assert control is not None
-    assert saving is not None
     return World(rank, size, local_rank, local_size, device, control, saving)
 
 

@@ -44,7 +44,7 @@ class Manifest:
     torch: str
     arguments: dict[str, object]
     state: dict[str, object]
-    files: dict[str, tuple[int, str]] = field(default_factory=dict)
+    files: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
 
 
 def name(step: int) -> str:
