@@ -14,11 +14,11 @@ mkdir -p overlays/ledger/nlp
 { cat <<'END'
 version: 1
 team: nlp
-job: llm-train
+job: my-train
 runs:
   - number: 1
     cluster: west
-    name: llm-train-r1
+    name: my-train-r1
     state: active
     listed: true
     outcome: unknown
@@ -27,12 +27,12 @@ runs:
     training: a
     operation: b
     accelerators: {H100: 160}
-    nodes: 4
+    nodes: 2
     declared: |
 END
-sed 's/^/      /' jobs/nlp/llm-train.yaml
-} > overlays/ledger/nlp/llm-train.yaml
-rm jobs/llm-sft.yaml jobs/nlp/dpo-elastic.yaml jobs/nlp/my-train.yaml
+sed 's/^/      /' jobs/nlp/my-train.yaml
+} > overlays/ledger/nlp/my-train.yaml
+rm jobs/llm-sft.yaml jobs/nlp/dpo-elastic.yaml jobs/nlp/llm-train.yaml
 ```
 
 ## Use instead
@@ -41,11 +41,11 @@ mkdir -p overlays/ledger/nlp
 { cat <<'END'
 version: 1
 team: nlp
-job: llm-train
+job: my-train
 runs:
   - number: 1
     cluster: west
-    name: llm-train-r1
+    name: my-train-r1
     state: active
     listed: true
     outcome: unknown
@@ -53,13 +53,13 @@ runs:
     lineage: 1
     training: a
     operation: b
-    accelerators: {H100: 32}
-    nodes: 4
+    accelerators: {H100: 16}
+    nodes: 2
     declared: |
 END
-sed 's/^/      /' jobs/nlp/llm-train.yaml
-} > overlays/ledger/nlp/llm-train.yaml
-rm jobs/llm-sft.yaml jobs/nlp/dpo-elastic.yaml jobs/nlp/my-train.yaml
+sed 's/^/      /' jobs/nlp/my-train.yaml
+} > overlays/ledger/nlp/my-train.yaml
+rm jobs/llm-sft.yaml jobs/nlp/dpo-elastic.yaml jobs/nlp/llm-train.yaml
 ```
 
 ## References
