@@ -32,7 +32,7 @@ runs:
 END
 sed 's/^/      /' jobs/nlp/my-train.yaml
 } > overlays/ledger/nlp/my-train.yaml
-rm jobs/llm-sft.yaml jobs/nlp/dpo-elastic.yaml jobs/nlp/llm-train.yaml
+rm -r jobs/llm-sft.yaml jobs/nlp/dpo-elastic.yaml jobs/nlp/llm-train.yaml jobs/vision
 ```
 
 ## Use instead
@@ -59,7 +59,7 @@ runs:
 END
 sed 's/^/      /' jobs/nlp/my-train.yaml
 } > overlays/ledger/nlp/my-train.yaml
-rm jobs/llm-sft.yaml jobs/nlp/dpo-elastic.yaml jobs/nlp/llm-train.yaml
+rm -r jobs/llm-sft.yaml jobs/nlp/dpo-elastic.yaml jobs/nlp/llm-train.yaml jobs/vision
 ```
 
 ## References
