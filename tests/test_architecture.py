@@ -67,6 +67,7 @@ READS = {
     "repository",
     "runs.archive",
     "runs.history",
+    "runs.idlestops",
     "selection",
     "starter",
     "writer",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
-from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
@@ -91,8 +90,9 @@ def gather(
 def _judged(project: Project, path: Path, known: Mapping[str, JobResult]) -> JobResult:
     """The outcome of a declaration; the known one where nothing of it has changed."""
     repository = project.repository
-    earlier = known.get(repository.relative(path))
-    if earlier is not None and earlier.digest == sha256(repository.read_bytes(path)).hexdigest():
+    shown = repository.relative(path)
+    earlier = known.get(shown)
+    if earlier is not None and earlier.digest == state_of(repository, shown):
         mounted = earlier.depends.items()
         if all(state_of(repository, name) == state for name, state in mounted):
             return earlier

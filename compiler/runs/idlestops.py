@@ -81,7 +81,7 @@ class _Books:
     def _upstream(self) -> Mapping[str, bytes]:
         """The ledgers of the branch that publish writes, as this clone last saw it."""
         from compiler.runs.git import Git
-        from compiler.runs.verification import upstream
+        from compiler.runs.upstream import upstream
 
         try:
             git = Git(self.repository.root)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from compiler.cachefile import load_cached, save_cached
 from compiler.digests import operation, training
-from compiler.memory import context
+from compiler.memory import context, state_of
 from compiler.model import Member, Run
 from compiler.project import Project
 from compiler.results import Ask, JobResult
@@ -85,8 +85,8 @@ class _Memory:
         return None if kept is None else (kept[0], kept[1])
 
     def _name(self, key: Key, run: Entry, result: JobResult | None) -> str:
-        root = self.project.repository.root
-        there = [(name, (root / name).is_file()) for name in sorted(run.files)]
+        repository = self.project.repository
+        there = [not state_of(repository, name).startswith("none") for name in sorted(run.files)]
         parts = (
             *key,
             self._path(key, result),

@@ -60,7 +60,7 @@ class Shelf:
     def __init__(self, git: Git, cache: Path | None = None) -> None:
         self.git = git
         # A cache may serve several repositories, and several folders of one.
-        place = sha256(f"{git.root.resolve()}\n{git.prefix}".encode()).hexdigest()[:12]
+        place = sha256(f"{git.root}\n{git.prefix}".encode()).hexdigest()[:12]
         self.file = cache / f"published-{place}.json" if cache is not None else None
         self._kept = self._read()
         self._places = {path: at for at, path in enumerate(self._kept.paths)}

@@ -167,6 +167,7 @@ def _forged(
 ) -> Iterator[Finding]:
     """Publish commits that a change brings along: the remote's branch does not have them."""
     from compiler.rules import finding
+    from compiler.runs.upstream import upstream
 
     tip = upstream(git, repository)
     if tip is None:
@@ -182,16 +183,6 @@ def _forged(
             "after the merge",
             f"take them out (git rebase --onto), then git checkout {tip[:12]} -- {OVERLAYS}/",
         )
-
-
-def upstream(git: Git, repository: Repository) -> str | None:
-    """The branch that publish writes, as this clone last saw it; None where it does not know."""
-    branch = repository.settings.get("publish", {}).get("branch")
-    for name in (branch,) if branch else ("HEAD", "main", "master"):
-        found = git.known(f"refs/remotes/origin/{name}")
-        if found is not None:
-            return found
-    return None
 
 
 def _lost(commits: list[PublishCommit]) -> Iterator[Finding]:
