@@ -73,9 +73,12 @@ class _History:
     def __init__(self, root: Path, source: str, publishes: int) -> None:
         project = Project(Repository(root), at=BEGIN)
         self.source, self.publishes = source, publishes
-        # A job on several clusters would have several runs that wait to be started here.
+        # A job on several clusters would have runs that wait to be started here; one that is
+        # stopped would have one to stop.
         self.jobs = [
-            made for made in project.results() if len(made.runs) == len(made.clusters) == 1
+            made
+            for made in project.results()
+            if len(made.runs) == len(made.clusters) == 1 and not made.runs[0].run.stopped
         ]
         self.ledgers = {(job.team, job.job): Ledger(job.team, job.job) for job in self.jobs}
         self.blobs: dict[str, dict[str, bytes]] = {}

@@ -41,6 +41,7 @@ for path in sorted(Path(sys.argv[1]).rglob("*.yaml")):
     yaml.compose(data, Loader=CLoader)
 """
 FEW, MANY, SAMPLE = 1_000, 10_000, 60
+HISTORY_JOBS = 200
 COMPILER = (sys.executable, "-m", "compiler")
 
 
@@ -100,6 +101,13 @@ def main() -> None:
     )
     words.add_argument("--many", type=int, default=MANY, help="those of the larger one; 0 for none")
     words.add_argument("--no-build", action="store_true", help="leave out what runs kustomize")
+    words.add_argument(
+        "--history",
+        type=int,
+        metavar="N",
+        help="measure plan and publish over N publishes of 200 jobs instead; with --write into "
+        "benchmarks/HISTORY.md",
+    )
     words.add_argument("--peers", action="store_true", help="measure other programs as well")
     words.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
     options = words.parse_args()
@@ -109,7 +117,8 @@ def main() -> None:
         report = bench.report()
     print(report)
     if options.write:
-        (HERE / "RESULTS.md").write_text(report + "\n")
+        name = "RESULTS.md" if options.history is None else "HISTORY.md"
+        (HERE / name).write_text(report + "\n")
 
 
 class Bench:
@@ -118,9 +127,12 @@ class Bench:
     def __init__(self, folder: Path, options: argparse.Namespace) -> None:
         self.folder = folder
         self.options = options
+        self.cases: list[Case] = []
+        if options.history is not None:
+            self._of_history(options.history)
+            return
         self.few = self._repository(options.few, "few")
         self.floor = Case("floor", self._floor(self.few))
-        self.cases: list[Case] = []
         self._of_check()
         if options.peers:
             self._of_peers()
@@ -194,6 +206,27 @@ class Bench:
     def _peers(self) -> tuple[str, str]:
         few = f"{self.options.few:,}"
         return f"KCL, one program, {few}", f"kubeconform of what KCL made, {few}"
+
+    def _of_history(self, publishes: int) -> None:
+        """Verbs that read the ledgers; each runs without the cache once before it runs with it."""
+        from benchmarks import history
+
+        root = history.write(self.folder / "history", HISTORY_JOBS, publishes)
+        self.floor = Case("floor", self._floor(root))
+        job = min((root / "jobs").rglob("*.yaml")).stem
+        verbs = ("plan", "publish --dry-run", f"runs {job}", "check")
+        for verb in verbs:
+            words = (*verb.split(), "--repo", str(root))
+            shown = verb.split()[0]
+
+            def cold() -> None:
+                shutil.rmtree(root / ".cache", ignore_errors=True)
+
+            def warm(words: Sequence[str] = words) -> None:
+                timed([*COMPILER, *words])
+
+            self._add(f"{shown}, {publishes:,} publishes, no cache", words, cold, rounds=2)
+            self._add(f"{shown}, {publishes:,} publishes, again", words, warm)
 
     def _of_build(self) -> None:
         from compiler.kustomize import find
@@ -270,7 +303,8 @@ class Bench:
                 str(case.peak),
             ]
             lines.append(f"| {' | '.join(row)} |")
-        return "\n".join([*lines, "", *self._goals()])
+        goals = self._goals() if self.options.history is None else []
+        return "\n".join([*lines, "", *goals]).rstrip()
 
     def _goals(self) -> list[str]:
         """The goals, each with what this run says of it."""
