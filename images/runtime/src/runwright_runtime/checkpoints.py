@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -44,7 +44,9 @@ class Restored:
     """Where a training goes on: the step, and what there is to say about how it got there."""
 
     step: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
+    generators: Callable[[], None]
+    """Puts the states of the random number generators back. Raises Damaged."""
 
 
 @dataclass(frozen=True)
@@ -220,9 +222,9 @@ class Checkpoints:
             said, problem = self._examined(folder, step)
             if said is not None and problem is None:
                 self._refuse(said, folder / storage.name(step), own, notes)
-                self._load(folder / storage.name(step), said, state, notes)
+                generators = self._load(folder / storage.name(step), said, state, notes)
                 self.last = step if own else None
-                return Restored(step, tuple(notes))
+                return Restored(step, tuple(notes), generators)
             notes.append(f"{storage.name(step)} is damaged: {problem}")
             if own:
                 self.world.told(lambda: storage.discard(folder, step))  # noqa: B023
@@ -262,7 +264,10 @@ class Checkpoints:
         changed = argued.differences(said.arguments, self.arguments, self.free)
         notes.extend(f"other arguments than there: {one}" for one in changed)
 
-    def _load(self, where: Path, said: Manifest, state: State, notes: list[str]) -> None:
+    def _load(
+        self, where: Path, said: Manifest, state: State, notes: list[str]
+    ) -> Callable[[], None]:
+        """Put tensors and the rest back; returns what puts the random number generators back."""
         tensors = state.tensors()
         try:
             dcp.load(
@@ -274,17 +279,17 @@ class Checkpoints:
             raise Incompatible(f"{where} does not fit this model: {_first(error)}") from error
         state.put_back(tensors)
         state.put_back_rest(said.state)
-        if said.world == self.world.size:
-            path = where / f"random-{self.world.rank:05d}.json"
-            self.world.together(lambda: randomness.restore(_read(path)))
-        else:
-            randomness.seed(said.step * 1_000_003 + self.world.rank)
-            notes.append(
-                f"{self.world.size} processes go on where {said.world} were: the random numbers "
-                "of each begin anew"
-            )
         if said.torch != torch.__version__:
             notes.append(f"saved by torch {said.torch}, and this is {torch.__version__}")
+        if said.world == self.world.size:
+            path = where / f"random-{self.world.rank:05d}.json"
+            found = self.world.together(lambda: _read(path))
+            return lambda: randomness.restore(found)
+        notes.append(
+            f"{self.world.size} processes go on where {said.world} were: the random numbers of "
+            "each begin anew"
+        )
+        return lambda: randomness.seed(said.step * 1_000_003 + self.world.rank)
 
     @contextmanager
     def _measured(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -108,6 +108,7 @@ class Session:
         self._fence: Fence | None = None
         self._state: State | None = None
         self._total: int | None = None
+        self._generators: Callable[[], None] | None = None
         self._finished = False
         self._agree_at = 0
         self._saved_at = self._looked_at = self._began = 0.0
@@ -214,6 +215,7 @@ class Session:
         for note in found.notes:
             self.progress.tell("note", f"runwright: {note}", note=note)
         self.step = found.step
+        self._generators = found.generators
         self.progress.tell("resumed", f"goes on after step {self.step}", step=self.step)
         return self.step
 
@@ -241,6 +243,9 @@ class Session:
         Raises Stopped, Superseded, and Unwritable after three failed checkpoints in a row.
         """
         self._total = total
+        if self._generators is not None:
+            # Only now: a DataLoader, among others, draws from them when it begins.
+            self.world.together(self._generators)
         self._began = self._saved_at = time.monotonic()
         self._timed = (self.step, self._began)
         self._window = Window(self.step)
