@@ -42,7 +42,6 @@ def nodes(argv: list[str]) -> None:
     """What torchrun does, with forks for workers (torch, distributed/run.py, run)."""
     config, _, _ = torchrun.config_from_args(torchrun.parse_args(argv))
     config.start_method = "fork"
-    # A worker that is done would be looked at after 0.1 s; the default is the same as torchrun's.
     at = next(i for i, word in enumerate(argv) if word.endswith(".py"))
     elastic_launch(config=config, entrypoint=program)(*argv[at:])
 

@@ -68,7 +68,7 @@ class Session:
 
     To enter it: ends with 0 if the training is complete, joins the processes, waits for the run
     before to let go of the folder, and tries whether it can be written. To leave it after the last
-    step saves, and marks the training complete; any other way leaves it to be gone on with.
+    step saves, and marks the training complete; to leave it before ends the program with 1.
 
     `arguments` are recorded in each checkpoint, and must be the same when it is loaded, but for
     those in `free`. Without CHECKPOINT_DIR in the environment nothing is saved.
@@ -250,14 +250,15 @@ class Session:
         self._timed = (self.step, self._began)
         self._window = Window(self.step)
         self._between()
-        while self.step < total:
+        while self.step < total and not self._finished:
             yield self.step
             self.step += 1
             if self._state is not None and self._state.order is not None:
                 self._state.order.advance()
-            if self.step % self.log_every == 0 or self.step == total:
+            last = self.step == total or self._finished
+            if self.step % self.log_every == 0 or last:
                 self._tell_progress()
-            if self.step < total:
+            if not last:
                 self._between()
         self._finished = True
 
@@ -278,7 +279,7 @@ class Session:
         self._wanted = True
 
     def finish(self) -> None:
-        """Say that the training is complete, before its last step. All processes must say so."""
+        """Say that this step is the last, whatever was planned. All processes must say so."""
         self._finished = True
 
     def _between(self) -> None:
@@ -401,14 +402,14 @@ class Session:
     def _complete(self) -> None:
         """Save what was learned last, and mark the training complete."""
         checkpoints = self.checkpoints
-        if checkpoints is None or self.run is None:
-            return
-        if not self._finished:
-            text = (
-                f"left after step {self.step}: not complete, and goes on from the last checkpoint"
-            )
-            self._settle(checkpoints)
+        if self._total is not None and not self._finished:
+            if checkpoints is not None:
+                self._settle(checkpoints)
+            text = f"left after step {self.step} of {self._total}: not complete"
             self.progress.tell("left", text, step=self.step)
+            # With 0 the cluster would take it for a success.
+            raise SystemExit(1)
+        if checkpoints is None or self.run is None:
             return
         if self._state is not None:
             self._save(checkpoints, "the last")

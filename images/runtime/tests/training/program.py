@@ -32,8 +32,11 @@ parser.add_argument("--dropout", type=float, default=0.1)
 parser.add_argument("--hidden", type=int, default=16)
 parser.add_argument("--pause", type=float, default=0.0)
 parser.add_argument("--samples", type=int, default=50)
+parser.add_argument("--leave", type=int, default=-1)
+parser.add_argument("--finish", type=int, default=-1)
+parser.add_argument("--timeout", type=float, default=60)
 args = parser.parse_args()
-free = {"out", "steps", "save", "pause"}
+free = {"out", "steps", "save", "pause", "leave", "finish", "timeout"}
 recorded = {name: value for name, value in vars(args).items() if name not in free}
 
 randomness.seed(7)
@@ -42,10 +45,9 @@ labels = (features.sum(1, keepdim=True) > 0).float()
 
 with Session(
     recorded,
-    free=("dropout_free",),
     every_steps=args.save,
     log_every=2,
-    timeout=timedelta(seconds=60),
+    timeout=timedelta(seconds=args.timeout),
 ) as session:
     model = DistributedDataParallel(
         nn.Sequential(
@@ -82,5 +84,9 @@ with Session(
         line = {"step": step, "world": world.size, "samples": indices, "loss": loss.item()}
         seen.write(json.dumps({**line, "pid": os.getpid()}) + "\n")
         time.sleep(args.pause)
+        if step == args.finish:
+            session.finish()
+        if step == args.leave:
+            break
     if world.first:
         torch.save(model.module.state_dict(), args.out / "weights.pt")

@@ -219,3 +219,52 @@ def test_a_run_that_was_taken_over_writes_nothing_more(training: Training) -> No
     late = training.alone()
     assert late.wait() == 77
     assert training.saved() == []
+
+
+def test_a_training_that_is_left_is_not_complete_and_one_that_ends_early_is(
+    training: Training,
+) -> None:
+    left = training.alone("--leave", "9")
+    assert left.wait() == 1
+    assert "left after step 9 of 24: not complete" in left.text
+    assert not (training.folder / "COMPLETE.json").exists()
+    assert training.saved() == ["step-000000004", "step-000000008"]
+    early = training.alone("--finish", "10")
+    assert early.wait() == 0, early.text
+    assert [line["step"] for line in training.lines()] == [*range(10), 8, 9, 10]
+    assert json.loads((training.folder / "COMPLETE.json").read_text())["step"] == 11
+    assert training.saved()[-1] == "step-000000011"
+
+
+def test_a_signal_asks_for_a_checkpoint(training: Training) -> None:
+    node = training.alone("--save", "1000", "--pause", "0.2")
+    until(lambda: training.made() >= 2, node)
+    node.signal(signal.SIGUSR1)
+    until(lambda: training.events("saved"), node)
+    assert node.wait() == 0, node.text
+    first, last = training.saved()
+    assert 2 <= int(first.removeprefix("step-")) < STEPS
+    assert last == f"step-{STEPS:09d}"
+
+
+def test_a_run_that_waits_for_the_one_before_can_be_stopped(training: Training) -> None:
+    owner = training.folder / "OWNER"
+    owner.mkdir(parents=True)
+    (owner / "1.0").write_text("held 600\n")
+    node = training.alone(number=2)
+    until(lambda: list(owner.glob("2.*")), node)
+    node.signal(signal.SIGTERM)
+    assert node.wait() == 128 + signal.SIGTERM
+    (own,) = owner.glob("2.*")
+    assert own.read_text() == "released\n"
+    assert (owner / "1.0").read_text() == "held 600\n"
+    assert training.made() == 0
+
+
+def test_processes_that_do_not_come_are_told(training: Training) -> None:
+    rank = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    node = training.alone("--timeout", "2", **rank, **address)
+    assert node.wait() == 78
+    assert "runwright: the 2 processes did not find each other within 0:00:02: " in node.text
+    assert training.made() == 0
