@@ -19,6 +19,7 @@ from compiler.policy.cluster import Cluster
 from compiler.policy.expectation import PolicyTest
 from compiler.policy.rules import RulesPolicy, StopPolicy, WaiverPolicy
 from compiler.policy.team import Team
+from compiler.rehearsal.form import rehearsal
 from compiler.runs.ledgerfile import LedgerFields
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -72,6 +73,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     made["check"] = _check()
     made["policy-results"] = _policy_results()
     made["plan"] = _plan()
+    made["rehearse"] = _rehearse()
     return dict(sorted(made.items()))
 
 
@@ -341,6 +343,11 @@ def _plan() -> dict[str, Any]:
         notes=words,
     )
     return _head("plan", "Plan", whole.pop("description")) | whole
+
+
+def _rehearse() -> dict[str, Any]:
+    whole = rehearsal(_object)
+    return _head("rehearse", "Rehearsal", whole.pop("description")) | whole
 
 
 def _archive() -> dict[str, Any]:

@@ -1,0 +1,383 @@
+"""A rehearsal: begin, save, lose a node, go on, stop in time, end, start once more."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from compiler import guard
+from compiler.diagnostics import Place
+from compiler.rehearsal.account import Account, Part, Problem, Status
+from compiler.rehearsal.casting import Cast, launch_of
+from compiler.rehearsal.diagnosis import diagnose
+from compiler.rehearsal.folders import contents
+from compiler.rehearsal.running import LOOK, Running
+from compiler.rehearsal.scale import Scale
+from compiler.rehearsal.scene import Scene, excerpt
+
+# A node that has not noticed the loss of another one by then would wait for NCCL's timeout.
+_UNNOTICED = 20.0
+# A finished training that takes longer than this to say so loads what it does not need.
+_QUICK = 5.0
+
+
+class Over(Exception):
+    """Nothing more can be rehearsed."""
+
+
+class Course:
+    """Plays the parts in order, and writes the account; raises nothing for a run that fails."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        scale: Scale,
+        cast: Cast,
+        account: Account,
+        seconds: float,
+        say: Callable[[str], None],
+    ) -> None:
+        self.scene = scene
+        self.scale = scale
+        self.cast = cast
+        self.account = account
+        self.say = say
+        self.running = Running(cast, seconds, scene.made.site.backend == "job")
+        self.watch = self.running.watch
+        self.starts = ["from the beginning"]
+        self._seconds = seconds
+        self._part = ("start", time.monotonic())
+
+    def play(self) -> None:
+        """All of it, as far as it goes."""
+        with suppress(Over):
+            self._begin()
+            if self.cast.checkpoints is None:
+                self._end("trained to its end; without `checkpoint` nothing else can be tried")
+                return
+            if self._first_checkpoint():
+                self._lose_a_node()
+                self._stop()
+            self._end("the training reached its end")
+            self._start_again()
+        for path, (folder, before) in self.cast.untouched.items():
+            if contents(folder) != before:
+                place = self.scene.place("mounts", path)
+                self._problem(
+                    "read-only",
+                    ("mounts", place),
+                    f"the training writes to {path}, which is mounted read-only",
+                    "write elsewhere, or take `read_only` out",
+                )
+
+    # The parts
+
+    def _begin(self) -> None:
+        self._enter("start")
+        nodes, each = self.scale.nodes, self.scale.processes
+        self.say(f"starting {nodes} x {each} processes of {self.account.name}")
+        self.running.start_all()
+        came = self.running.wait(lambda: self.watch.signs)
+        if came == "failed":
+            self._failed()
+        if came == "late":
+            self._late("nothing was heard of the training")
+        world, expected = self.watch.world, self._world()
+        if world is not None and world != expected:
+            self._problem(
+                "wrong-world-size",
+                self.scene.counted(0),
+                f"the training has {world} processes, and should have {expected}",
+                "start it by torchrun, without counts of its own",
+            )
+            self._over(f"{world} processes in place of {expected}")
+        found = "" if world is None else f"{world} processes found each other"
+        self._done("ok", found or "the training began")
+
+    def _first_checkpoint(self) -> bool:
+        """Whether there is a checkpoint to go on from while the training still runs."""
+        self._enter("checkpoint")
+        self.say("waiting for a checkpoint")
+        came = self.running.wait(lambda: bool(self.watch.of("saved") or self._files()))
+        if came == "failed":
+            self._failed()
+        if came == "late":
+            self._late("no checkpoint came", "checkpoint", "no-checkpoint")
+        if came == "ended":
+            if not self.watch.saved():
+                self._no_checkpoint()
+            self._done("left out", "the training ended before its first checkpoint could be used")
+            self.account.uncovered.append(
+                "the loss of a node, and a stop: the training was over too soon. Give it more "
+                "steps with --args, or in the image's `tiny`"
+            )
+            return False
+        step = self._saved_step()
+        self._done("ok", f"one came{'' if step is None else f', of step {step}'}")
+        return True
+
+    def _lose_a_node(self) -> None:
+        self._enter("lost node")
+        victim = self.cast.nodes[-1]
+        saved = self._saved_step()
+        self.running.processes[victim.index].kill()
+        self.watch.look()
+        mark, before = self.watch.mark(), self.watch.saved()
+        reached = self.watch.step
+        retries = self.cast.restarts
+        self.say(f"node {victim.index} was killed at step {reached}; going on")
+        self._next_start("after a lost node")
+        if retries:
+            self.running.restart(victim.index)
+        else:
+            self.running.kill_all()
+            self.running.start_all()
+        self.running.restarted.clear()
+        anew = self._went_on(mark, before, retries)
+        if anew is None:
+            how = "the run went on; it does not say from which step"
+        elif anew == 0:
+            self._problem(
+                "not-resumed",
+                ("checkpoint", self.scene.place("checkpoint")),
+                f"the training saved{_of_step(saved)}, and began anew after the loss of a node",
+                "load the newest checkpoint of $CHECKPOINT_DIR at every start",
+            )
+            self._over("began anew")
+            return
+        else:
+            lost = max(reached - anew, 0)
+            how = f"went on after step {anew}" + (f"; {lost} steps were lost" if lost else "")
+        if not retries:
+            how += ", as a new run: with `retry: {max: 0}` the loss of a node ends this one"
+        self._done("ok", f"node {victim.index} was killed; {how}")
+
+    def _went_on(
+        self, mark: tuple[int, int], before: frozenset[tuple[str, int]], retries: int
+    ) -> int | None:
+        """The step that the run went on from; None where it went on and does not say."""
+        survivors = dict(self.running.processes)
+        since = time.monotonic()
+
+        def on() -> bool:
+            went = self.watch.went_on(mark) is not None
+            if went or self.scene.run.elastic is not None or not retries:
+                return went or bool(self.watch.saved() - before)
+            for index, process in survivors.items():
+                same = self.running.processes[index] is process and process.code is None
+                if same and index != self.cast.nodes[-1].index:
+                    if time.monotonic() - since > _UNNOTICED:
+                        self.say(
+                            f"node {index} has not noticed: ending it, as NCCL's timeout would"
+                        )
+                        process.kill()
+                    return went
+            return went or (not self.watch.events and bool(self.watch.saved() - before))
+
+        came = self.running.wait(on, restarting=bool(retries))
+        if came == "failed":
+            self._failed()
+        if came == "late":
+            self._late("the run did not go on", "retry" if retries else "checkpoint", "not-resumed")
+        return self.watch.went_on(mark)
+
+    def _stop(self) -> None:
+        self._enter("stop")
+        self.watch.look()
+        mark, before = len(self.watch.events), self.watch.saved()
+        if all(process.code == 0 for process in self.running.processes.values()):
+            self._done("left out", "the training ended before it could be stopped")
+            return
+        self.say("telling all nodes to stop")
+        for process in self.running.processes.values():
+            process.signal(signal.SIGTERM)
+        began = time.monotonic()
+        while any(process.code is None for process in self.running.processes.values()):
+            self.watch.look()
+            if time.monotonic() - began > self.scale.grace:
+                break
+            time.sleep(LOOK)
+        took = time.monotonic() - began
+        left = [process for process in self.running.processes.values() if process.code is None]
+        said = left[0].text if left else ""
+        self.running.kill_all()
+        self.watch.look()
+        if left:
+            node = left[0].node.index
+            self._problem(
+                "ignores-stop",
+                ("stop", self.scene.place("stop", "grace")),
+                f"node {node} still ran {self.scale.grace} s after SIGTERM" + self._scaled_grace(),
+                "save and end on SIGTERM, let a script `exec` its training so that the signal "
+                "reaches it, or give more time",
+                node,
+                said,
+            )
+            self._done("failed", "was not heeded within the grace")
+        elif all(process.code == 0 for process in self.running.processes.values()):
+            self._done("left out", "the training ended before it was stopped")
+        else:
+            saved = bool(self.watch.of("stopped", since=mark)) or self.watch.saved() != before
+            step = self.watch.step
+            how = f"saved step {step}" if saved else "nothing was saved"
+            self._done("ok", f"ended {took:.1f} s after SIGTERM; {how}")
+            if not saved:
+                self.account.uncovered.append(
+                    "a stop saves nothing: what was trained since the last checkpoint is lost each "
+                    "time that a node is taken back"
+                )
+        self._next_start("after a stop")
+
+    def _end(self, reached: str) -> None:
+        self._enter("end")
+        if any(process.code is not None for process in self.running.processes.values()) and not all(
+            process.code == 0 for process in self.running.processes.values()
+        ):
+            mark = self.watch.mark()
+            self.say("starting again, to the end")
+            self.running.start_all()
+        else:
+            mark = None
+        came = self.running.wait(lambda: False)
+        if came == "failed":
+            self._failed()
+        if came == "late":
+            self._late("the training did not reach its end", "tiny", "too-long", here=True)
+        if self.cast.checkpoints is not None and not self.watch.saved():
+            self._no_checkpoint()
+        went = self.watch.went_on(mark) if mark is not None else None
+        since = f", on from step {went}" if went else ""
+        step = f" at step {self.watch.step}" if self.watch.step else ""
+        self._done("ok", f"{reached}{step}{since}")
+
+    def _start_again(self) -> None:
+        self._enter("once more")
+        run, folder = self.scene.run, self.cast.checkpoints
+        if not guard.guarded(run):
+            self._done("left out", "not guarded: a finished run would train again")
+            return
+        assert folder is not None
+        if not (folder / "COMPLETE.json").exists():
+            self._problem(
+                "not-complete",
+                ("image", self.scene.place("image")),
+                "the training ended with 0 and wrote no COMPLETE.json, so it would train again",
+                "write it when the last step is saved (docs/guard.md), or let the compiler wrap "
+                "the command: `guard: shell` in image.yaml",
+            )
+            self._over("is not marked complete")
+        self.say("starting the finished run once more")
+        self.watch.look()
+        mark, before = self.watch.mark(), self.watch.saved()
+        self._next_start("once more")
+        self.running.start_all()
+        came = self.running.wait(lambda: False)
+        if came == "failed":
+            self._failed()
+        if came == "late":
+            self._late("the finished run did not end", "image", "trains-again")
+        took = time.monotonic() - self._part[1]
+        if self.watch.went_on(mark) is not None or self.watch.saved() != before:
+            self._problem(
+                "trains-again",
+                ("image", self.scene.place("image")),
+                "the finished run trained again when it was started once more",
+                "end at once where COMPLETE.json is there (docs/guard.md)",
+            )
+            self._over("trained again")
+        slow = "" if took < _QUICK else ", slowly: look for it before torch is imported"
+        self._done("ok", f"the finished run trained nothing and ended after {took:.1f} s{slow}")
+
+    # What the parts are made of
+
+    def _next_start(self, what: str) -> None:
+        self.watch.look()
+        self.watch.start += 1
+        self.starts.append(what)
+
+    def _files(self) -> bool:
+        """Whether files are there that a program without lines of progress has saved."""
+        return not self.watch.events and bool(self.watch.saved())
+
+    def _saved_step(self) -> int | None:
+        saved = self.watch.of("saved")
+        step = saved[-1].get("step") if saved else None
+        return step if isinstance(step, int) else None
+
+    def _world(self) -> int:
+        launch = launch_of(self.scene.made, self.scene.run.others)
+        alone = launch is None or launch.launcher in ("python", "other")
+        return self.scale.nodes if alone else self.scale.world
+
+    def _enter(self, name: str) -> None:
+        self._part = (name, time.monotonic())
+
+    def _done(self, status: Status, text: str) -> None:
+        name, began = self._part
+        self.account.parts.append(Part(name, status, text, time.monotonic() - began))
+
+    def _over(self, text: str) -> None:
+        self._done("failed", text)
+        raise Over
+
+    def _failed(self) -> None:
+        failed = [p for p in self.running.processes.values() if p.code not in (None, 0)]
+        problem = diagnose(self.scene, failed)
+        self.account.problems.append(problem)
+        self._over(
+            f"node {problem.node} ended with {self.running.processes[problem.node or 0].code}"
+        )
+
+    def _late(
+        self, told: str, field: str = "command", kind: str = "timeout", here: bool = False
+    ) -> None:
+        texts = [process.text for process in self.running.processes.values()]
+        at = (field, self.scene.place(field))
+        if field == "command":
+            at = self.scene.command(0)
+        elif field == "tiny":
+            at = (field, self.scene.tiny_place(0))
+        self._problem(
+            kind,
+            at,
+            f"{told} within {self._seconds:g} s",
+            "see what the nodes wait for; --timeout gives them longer",
+            0,
+            texts[0],
+            here,
+        )
+        self._over(told)
+
+    def _no_checkpoint(self) -> None:
+        self._problem(
+            "no-checkpoint",
+            ("checkpoint", self.scene.place("checkpoint")),
+            "the training ended, and nothing was saved in $CHECKPOINT_DIR",
+            "save there, at least at the end; without it a lost node costs everything",
+        )
+        self._over("nothing was saved")
+
+    def _scaled_grace(self) -> str:
+        declared = self.scene.run.grace
+        return "" if declared == self.scale.grace else f" (scaled from {declared} s)"
+
+    def _problem(
+        self,
+        kind: str,
+        at: tuple[str, Place],
+        message: str,
+        help: str,
+        node: int | None = None,
+        output: str = "",
+        here: bool = False,
+    ) -> None:
+        field, place = at
+        self.account.problems.append(
+            Problem(kind, place, field, message, help, node, excerpt(output), here)
+        )
+
+
+def _of_step(step: int | None) -> str:
+    return "" if step is None else f" step {step}"
