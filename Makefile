@@ -43,6 +43,7 @@ lint: setup ## Check format, style, types, generated files and workflows
 	@$(COMPILER) schema --check
 	@$(COMPILER) codeowners --check
 	@$(VENV)/python -m compiler.docgen --check
+	@$(VENV)/python tools/argument_schemas.py --check
 	@$(VENV)/zizmor --offline --quiet --no-progress .github/workflows
 	@if ls .cache/compiler/tools/actionlint-*/actionlint >/dev/null 2>&1; then \
 	  .cache/compiler/tools/actionlint-*/actionlint; \
@@ -51,9 +52,10 @@ lint: setup ## Check format, style, types, generated files and workflows
 golden: setup tools ## Write the golden files anew from what the compiler now does
 	@$(VENV)/python -m pytest --update-golden $(ARGS)
 
-docs: setup ## Write schemas/ and docs/rules/ anew
+docs: setup ## Write schemas/, docs/rules/ and the schemas of images' arguments anew
 	@$(COMPILER) schema
 	@$(VENV)/python -m compiler.docgen
+	@$(VENV)/python tools/argument_schemas.py
 
 bench: setup tools ## Measure check and build against their floors
 	@$(VENV)/python benchmarks/run.py $(ARGS)

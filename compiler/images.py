@@ -46,6 +46,10 @@ class Locked(Fields):
     source: Text | None = described("Hash of the tree of images/<name>/ that it was built from.")
     commit: Text | None = described("The commit that it was built from.")
     example: Flag | None = described("No such image exists: the digest stands in an example.")
+    args_schema: RelativePath | None = described(
+        "JSON Schema of the image's arguments, relative to the repository, for an image that has "
+        "no folder here."
+    )
 
 
 class Lock(Fields):

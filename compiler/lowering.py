@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from compiler import declaration as declared
+from compiler.arguments.schemafile import schema_for
+from compiler.arguments.words import spelled
 from compiler.diagnostics import Finding
 from compiler.effective import Effective
 from compiler.model import (
@@ -26,7 +28,6 @@ from compiler.passthrough import SHARED_MEMORY
 from compiler.quantity import Quantity
 from compiler.resolving import Resolver
 from compiler.site import Site, registry_of
-from compiler.variables import arguments
 
 T = TypeVar("T")
 
@@ -123,7 +124,7 @@ class Lowering(Resolver):
             image=image,
             pull=fields.pull or "if-not-present",
             command=command,
-            args=arguments(fields.args),
+            args=tuple(word for word, _ in spelled(fields.args, schema_for(image.name, self.site))),
             working_dir=fields.working_dir,
             env=self.variables(fields.env, fields.secrets, at),
             devices=self.devices(fields, at),

@@ -12,6 +12,8 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from compiler.arguments.schemafile import schema_for
+from compiler.arguments.words import spelled
 from compiler.diagnostics import Place
 from compiler.model import Companion, Member, Run, Variable
 from compiler.nodes import Mapping, Scalar, Sequence
@@ -116,7 +118,7 @@ def training(run: Run, member: Member, site: Site) -> Container:
 def _training(run: Run, member: Member, site: Site) -> Container:
     command = None if member.command is None else _command(run, member, site)
     return Container(
-        CONTAINER, "training", command, _args(run, member), _env(run, member, member.env, ())
+        CONTAINER, "training", command, _args(run, member, site), _env(run, member, member.env, ())
     )
 
 
@@ -135,19 +137,13 @@ def _command(run: Run, member: Member, site: Site) -> tuple[Word, ...]:
     return tuple(Word(text, route) for text in member.command)
 
 
-def _args(run: Run, member: Member) -> tuple[Word, ...]:
+def _args(run: Run, member: Member, site: Site) -> tuple[Word, ...]:
     route = run.routes(member, "args")
     node = run.origins.node(route)
     if not isinstance(node, Mapping):
         return tuple(Word(text, (*route, index)) for index, text in enumerate(member.args))
-    routes: list[Route] = []
-    for name, value in node.items():
-        at = (*route, str(name))
-        if isinstance(value, Sequence):
-            routes += [(*at, index) for index in range(len(value))]
-        else:
-            routes.append(at)
-    return tuple(Word(text, at) for text, at in zip(member.args, routes, strict=True))
+    routes = (at for _, at in spelled(node, schema_for(member.image.name, site)))
+    return tuple(Word(text, (*route, *at)) for text, at in zip(member.args, routes, strict=True))
 
 
 def _env(run: Run, member: Member, env: tuple[Variable, ...], at: Route) -> tuple[Setting, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from compiler.arguments.schemafile import named
 from compiler.backends import Object, backends
 from compiler.base import Base
 from compiler.base import load as load_base
@@ -53,6 +54,8 @@ class Project:
         self.only_cluster = cluster
         self.number = number
         self._sites: dict[tuple[str, str, str, str], Site] = {}
+        # Of the schemas of images, which many jobs share.
+        self._states: dict[str, str] = {}
 
     @cached_property
     def policy(self) -> Policy:
@@ -215,6 +218,7 @@ class Project:
         run, findings = lower(whole, identity, result.path, site, ask.image)
         result.findings += findings
         result.depends.update(self._mounted(whole, run))
+        result.depends.update(self._schemas(whole, site))
         if run is None:
             return None
         result.models[cluster] = run
@@ -278,6 +282,16 @@ class Project:
         for fields in (whole.declaration, whole.first):
             for source in (fields.files or {}).values() if fields is not None else ():
                 yield source, state_of(self.repository, source)
+
+    def _schemas(self, whole: Effective, site: Site) -> Iterator[tuple[str, str]]:
+        """The schemas of the run's images, and the state that each is in."""
+        for part in (whole.declaration, whole.first):
+            where = named(part.image.text, site) if part is not None and part.image else None
+            if where is not None:
+                path = where[0]
+                if path not in self._states:
+                    self._states[path] = state_of(self.repository, path)
+                yield path, self._states[path]
 
     def _checked(
         self, stage: Any, run: Run, site: Site, objects: Sequence[Object]

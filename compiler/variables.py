@@ -1,9 +1,8 @@
-"""Arguments and environment variables: their order, and the references between them."""
+"""Environment variables: their order, and the references between them."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, cast
 
 REFERENCE = re.compile(r"\$\$|\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
 
@@ -68,16 +67,3 @@ def ordered(texts: dict[str, str]) -> dict[str, str]:
             else:
                 stack += waiting[:1]
     return placed
-
-
-def arguments(args: Any) -> tuple[str, ...]:
-    """Arguments as the process gets them: a list as written, a mapping as --name=value."""
-    if args is None:
-        return ()
-    if isinstance(args, dict):
-        words: list[str] = []
-        for name, value in args.items():  # type: ignore[misc]
-            items = cast("list[str]", value if isinstance(value, list) else [value])
-            words += [f"--{name}={item}" for item in items]
-        return tuple(words)
-    return tuple(args)

@@ -41,13 +41,26 @@ def job(extra: str = "", **fields: str | None) -> str:
     return "\n".join([*lines, extra.strip("\n")]).rstrip("\n") + "\n"
 
 
-def repository(root: Path, files: Mapping[str, str] | None = None, jobs: bool = False) -> Path:
-    """A copy of the example repository with files added or replaced; its jobs only if wanted."""
+def repository(
+    root: Path,
+    files: Mapping[str, str] | None = None,
+    jobs: bool = False,
+    arguments: bool = False,
+) -> Path:
+    """A copy of the example repository with files added or replaced; its jobs only if wanted.
+
+    Its images take any arguments, so that a test may give whatever its rule is about, unless
+    `arguments` keeps the schemas that they declare.
+    """
     # Without its jobs, nothing needs the waivers of the example.
     ignored = None if jobs else shutil.ignore_patterns("waivers")
     for folder in FOLDERS:
         if folder != "jobs" or jobs:
             shutil.copytree(ROOT / folder, root / folder, ignore=ignored)
+    for about in root.glob("images/*/image.yaml") if not arguments else ():
+        lines = about.read_text("utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if not line.startswith("args_schema:")]
+        about.write_text("".join(kept), "utf-8")
     (root / "jobs").mkdir(exist_ok=True)
     (root / "pyproject.toml").write_text("[tool.compiler]\nexample = true\n", "utf-8")
     for name, text in (files or {}).items():
@@ -63,11 +76,15 @@ def checked(root: Path) -> list[Finding]:
 
 
 def findings(
-    text: str, files: Mapping[str, str] | None = None, name: str = "example"
+    text: str,
+    files: Mapping[str, str] | None = None,
+    name: str = "example",
+    arguments: bool = False,
 ) -> list[Finding]:
     """What is found about a job in jobs/<name>.yaml, and about the `files` beside it."""
     with TemporaryDirectory() as folder:
-        root = repository(Path(folder), {f"jobs/{name}.yaml": text, **(files or {})})
+        written = {f"jobs/{name}.yaml": text, **(files or {})}
+        root = repository(Path(folder), written, arguments=arguments)
         return checked(root)
 
 

@@ -30,7 +30,7 @@ queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 mounts: {/data: {claim: datasets, read_only: true}}
-args: [--vocabulary, /data/vocabulary.txt]
+args: [--chat_template, /data/template.jinja]
 ```
 
 ## References

@@ -13,7 +13,8 @@ Nothing fails: both end well, and what is left in the folder is a mixture.
 ## Example
 ```yaml
 # jobs/nlp/sft-a.yaml
-image: llm-sft
+image: vit
+command: [torchrun, -m, vit.pretrain]
 accelerators: H100:8
 queue: research
 max_duration: 24h
@@ -23,7 +24,8 @@ args: [--output_dir, /out/sft]
 ```
 ```yaml
 # jobs/nlp/sft-b.yaml
-image: llm-sft
+image: vit
+command: [torchrun, -m, vit.pretrain]
 accelerators: H100:8
 queue: research
 max_duration: 24h
@@ -35,7 +37,8 @@ args: [--output_dir, /results/sft]
 ## Use instead
 ```yaml
 # jobs/nlp/sft-a.yaml
-image: llm-sft
+image: vit
+command: [torchrun, -m, vit.pretrain]
 accelerators: H100:8
 queue: research
 max_duration: 24h
@@ -45,7 +48,8 @@ args: [--output_dir, /out/$(RUN_NAME)]
 ```
 ```yaml
 # jobs/nlp/sft-b.yaml
-image: llm-sft
+image: vit
+command: [torchrun, -m, vit.pretrain]
 accelerators: H100:8
 queue: research
 max_duration: 24h

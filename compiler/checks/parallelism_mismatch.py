@@ -15,7 +15,8 @@ node leaves and the rest does not fit any more.
 ## Example
 ```yaml
 team: nlp
-image: llm-sft
+image: vit
+command: [torchrun, -m, vit.pretrain]
 accelerators: H100:8
 num_nodes: 3
 queue: research
@@ -27,7 +28,8 @@ args: [--tensor-model-parallel-size=8, --pipeline-model-parallel-size=4]
 ## Use instead
 ```yaml
 team: nlp
-image: llm-sft
+image: vit
+command: [torchrun, -m, vit.pretrain]
 accelerators: H100:8
 num_nodes: 4
 queue: research

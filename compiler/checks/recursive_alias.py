@@ -28,7 +28,7 @@ queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 args:
-  config: /data/config.yaml
+  model: /models/base-8b
 ```
 
 ## References

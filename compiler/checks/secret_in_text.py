@@ -14,7 +14,8 @@ where monitoring picks it up.
 ## Example
 ```yaml
 team: nlp
-image: llm-sft
+image: vit
+command: [torchrun, -m, vit.pretrain]
 accelerators: H100:8
 queue: research
 max_duration: 24h
@@ -25,7 +26,8 @@ args: [--tracker-password=not-for-git]
 ## Use instead
 ```yaml
 team: nlp
-image: llm-sft
+image: vit
+command: [torchrun, -m, vit.pretrain]
 accelerators: H100:8
 queue: research
 max_duration: 24h

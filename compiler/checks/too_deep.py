@@ -22,7 +22,7 @@ instead = (
     b"queue: research\n"
     b"max_duration: 24h\n"
     b"checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}\n"
-    b"args: [--verbose]\n"
+    b"args: [--packing]\n"
 )
 ```
 

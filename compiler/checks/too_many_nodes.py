@@ -29,7 +29,7 @@ instead = (
     b"queue: research\n"
     b"max_duration: 24h\n"
     b"checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}\n"
-    b"args: {a: 1}\n"
+    b"args: {seed: 1}\n"
 )
 ```
 

@@ -12,7 +12,8 @@ versions do not compare: they cut the data into the wrong number of parts.
 ## Example
 ```yaml
 team: nlp
-image: llm-sft
+image: vit
+command: [torchrun, -m, vit.pretrain]
 accelerators: H100:8
 num_nodes: 4
 queue: research
@@ -24,7 +25,8 @@ args: [trainer.devices=8, trainer.num_nodes=2]
 ## Use instead
 ```yaml
 team: nlp
-image: llm-sft
+image: vit
+command: [torchrun, -m, vit.pretrain]
 accelerators: H100:8
 num_nodes: 4
 queue: research

@@ -35,7 +35,7 @@ num_nodes: 4
 queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
-command: [torchrun, train.py, --deepspeed, /etc/ds/zero3.json]
+command: [torchrun, -m, vit.pretrain, --deepspeed, /etc/ds/zero3.json]
 ```
 
 ## References

@@ -20,7 +20,7 @@ queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 command: [torchrun, train.py]
-args: [--tag=$RUN_NAME]
+args: [--data=/data/$RUN_NAME]
 ```
 
 ## Use instead
@@ -33,7 +33,7 @@ queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 command: [torchrun, train.py]
-args: [--tag=$(RUN_NAME)]
+args: [--data=/data/$(RUN_NAME)]
 ```
 
 ## References

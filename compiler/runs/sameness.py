@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from compiler.arguments.schemafile import paths
 from compiler.cachefile import load_cached, save_cached
 from compiler.digests import operation, training
 from compiler.memory import context, state_of
@@ -64,7 +65,12 @@ class _Memory:
         self.project = project
         self.file = project.repository.cache / "digests.json"
         # The day counts for what is found in a declaration, not for what it comes to.
-        self.context = context(project.repository, date.min, None)
+        repository, policy = project.repository, project.policy
+        self.context = context(repository, date.min, None)
+        # They decide which words `args` becomes.
+        schemas = {name: state_of(repository, name) for name in paths(policy.images, policy.lock)}
+        if schemas:
+            self.context += sha256(repr(sorted(schemas.items())).encode()).hexdigest()
         self._all: dict[str, dict[str, list[str] | None]] = {}
         with suppress(OSError, ValueError, TypeError, AttributeError):
             stored = json.loads(load_cached(self.file))
