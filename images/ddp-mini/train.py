@@ -76,8 +76,7 @@ def accuracy(model: nn.Module, dataset: Dataset, session: Session) -> float:
 def main() -> None:
     """Train."""
     args = arguments()
-    given = {**vars(args), "data": str(args.data)}
-    with Session(given, FREE, log_every=args.log_every) as session:
+    with Session(vars(args), FREE, log_every=args.log_every) as session:
         randomness.seed(args.seed)
         rank, size = session.world.rank, session.world.size
         # Every process looks for what is wrong with the data, and all hear of it.

@@ -152,7 +152,8 @@ def test_all_differences_of_arguments_are_named() -> None:
 
 def test_arguments_are_recorded_as_json_keeps_them() -> None:
     assert arguments.recorded({"a": (1, 2), "b": {"c": None}}) == {"a": [1, 2], "b": {"c": None}}
-    for value in (Path("x"), float("nan"), {1, 2}):
+    assert arguments.recorded({"a": Path("/x")}) == {"a": "/x"}
+    for value in (object(), float("nan"), {1, 2}):
         with pytest.raises(Unusable, match="the argument a is"):
             arguments.recorded({"a": value})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import PurePath
 
 from runwright_runtime.failures import ArgumentsChanged, Unusable
 
@@ -11,11 +12,12 @@ _MISSING = object()
 
 
 def recorded(arguments: Mapping[str, object]) -> dict[str, object]:
-    """The arguments as JSON keeps them. Raises Unusable for one that JSON has no form for."""
+    """The arguments as JSON keeps them, paths as texts. Raises Unusable for one without a form."""
     kept: dict[str, object] = {}
     for name, value in arguments.items():
+        plain = str(value) if isinstance(value, PurePath) else value
         try:
-            kept[name] = json.loads(json.dumps(value, allow_nan=False))
+            kept[name] = json.loads(json.dumps(plain, allow_nan=False))
         except (TypeError, ValueError) as error:
             raise Unusable(
                 f"the argument {name} is {value!r}, which cannot be recorded: give numbers, texts, "

@@ -10,9 +10,7 @@ with Session(arguments=vars(args)) as session:
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,21 +22,20 @@ import torch
 
 from runwright_runtime import arguments as argued
 from runwright_runtime import flops as arithmetic
-from runwright_runtime import storage
+from runwright_runtime import starting, storage
 from runwright_runtime.checkpoints import PATIENCE, Checkpoints, Restored
 from runwright_runtime.distributed import TIMEOUT, World, join, leave, told
 from runwright_runtime.failures import RunFailure, Superseded, Unwritable
-from runwright_runtime.fence import MARGIN, Fence
+from runwright_runtime.fence import Fence
 from runwright_runtime.progress import Progress, Window, amount, described
 from runwright_runtime.run import Run
 from runwright_runtime.signals import STOP, Signals
+from runwright_runtime.starting import Stopped
 from runwright_runtime.state import State
 
 EVERY = 1800
 """Seconds between two checkpoints where neither the job nor the program says."""
 KEEP = 3
-GRACE = 30
-"""What Kubernetes gives a pod to stop where nothing else is said; torchrun its processes too."""
 NOTICE = 1.0
 """Seconds within which the processes agree on a stop: they do not ask each other at each step."""
 LOOK = 2.0
@@ -57,10 +54,6 @@ class Agreement:
     """Whether the checkpoint that was begun is written everywhere."""
     steps: int
     """In how many steps to agree again."""
-
-
-class Stopped(SystemExit):
-    """The training was told to stop, and has saved; ends the program with 128 + the signal."""
 
 
 class Session:
@@ -145,12 +138,12 @@ class Session:
         if run is None:
             self.progress.tell("begun", "no CHECKPOINT_DIR: nothing will be saved", **self._who())
             return
-        grace = self.grace if self.grace is not None else _grace()
+        grace = starting.grace() if self.grace is None else self.grace
         self._fence = run.fence(grace)
-        self._acquire(self._fence)
+        starting.acquire(self.world, self._fence, self._signals)
         if self.world.told(run.complete):
             raise SystemExit(0)
-        self.world.together(lambda: self._probe(run))
+        starting.probe(self.world, run)
         keep = self.keep or run.keep or KEEP
         self.checkpoints = Checkpoints(run, self.world, self._fence, recorded, self.free, keep)
         self.world.told(lambda: storage.prune(run.folder, 1 << 30, run.number))
@@ -163,36 +156,6 @@ class Session:
             name = torch.cuda.get_device_name(self.device)
         return {"world": self.world.size, "device": name, "torch": torch.__version__}
 
-    def _acquire(self, fence: Fence) -> None:
-        """Wait for the run before, in all processes, and hear of a stop meanwhile."""
-        failure: list[RunFailure] = []
-
-        def wait() -> None:
-            try:
-                fence.acquire()
-            except RunFailure as error:
-                failure.append(error)
-
-        waiting = threading.Thread(target=wait, daemon=True)
-        waiting.start()
-        while True:
-            waiting.join(0.2 if self.world.first else 0)
-            there, stop = self.world.largest([waiting.is_alive(), self._signals.stop or 0])
-            if stop:
-                raise Stopped(128 + stop)
-            if not there:
-                break
-
-        def outcome() -> None:
-            if failure:
-                raise failure[0]
-
-        self.world.together(outcome)
-
-    def _probe(self, run: Run) -> None:
-        if self.world.local_rank == 0:
-            storage.probe(run.folder, f"{run.number}.{self.world.rank}")
-
     def restore(self, state: State) -> int:
         """Go on from the newest checkpoint; returns the steps that were made, 0 at the beginning.
 
@@ -204,9 +167,9 @@ class Session:
         order = state.order
         if order is not None:
             self.world.together(lambda: order.share(self.world.size))
-        if self.checkpoints is None:
+        if self.checkpoints is None or self.run is None:
             return 0
-        self._refuse_full(state)
+        starting.refuse_full(self.world, self.run.folder, state)
         # What cannot be saved is told now.
         self.world.together(state.rest)
         found: Restored | None = self.checkpoints.restore(state)
@@ -218,22 +181,6 @@ class Session:
         self._generators = found.generators
         self.progress.tell("resumed", f"goes on after step {self.step}", step=self.step)
         return self.step
-
-    def _refuse_full(self, state: State) -> None:
-        assert self.run is not None
-        folder = self.run.folder
-        alone, shared = state.local_bytes()
-        size = int(self.world.sums([alone])[0]) + shared
-
-        def look() -> None:
-            left = storage.room(folder)
-            if left is not None and left < size:
-                raise Unwritable(
-                    f"{folder} has room for {amount(left)}B, and a checkpoint takes about "
-                    f"{amount(size)}B: delete old ones, or ask for a larger claim"
-                )
-
-        self.world.told(look)
 
     # Step by step
 
@@ -443,9 +390,3 @@ class Session:
             raise SystemExit(error.status) from error
         if error is not None:
             raise error
-
-
-def _grace() -> int:
-    """Seconds that the pod has to stop, from what the compiler gave torchrun of them."""
-    given = os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "")
-    return int(given) + MARGIN if given.isdigit() else GRACE

@@ -20,6 +20,7 @@ from runwright_runtime.distributed import warm_up  # noqa: E402
 from runwright_runtime.session import Session  # noqa: E402
 from runwright_runtime.state import State  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.distributed.fsdp import fully_shard  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 parser = argparse.ArgumentParser()
@@ -35,6 +36,7 @@ parser.add_argument("--samples", type=int, default=50)
 parser.add_argument("--leave", type=int, default=-1)
 parser.add_argument("--finish", type=int, default=-1)
 parser.add_argument("--timeout", type=float, default=60)
+parser.add_argument("--shard", action="store_true")
 args = parser.parse_args()
 free = {"out", "steps", "save", "pause", "leave", "finish", "timeout"}
 recorded = {name: value for name, value in vars(args).items() if name not in free}
@@ -49,14 +51,10 @@ with Session(
     log_every=2,
     timeout=timedelta(seconds=args.timeout),
 ) as session:
-    model = DistributedDataParallel(
-        nn.Sequential(
-            nn.Linear(6, args.hidden),
-            nn.Tanh(),
-            nn.Dropout(args.dropout),
-            nn.Linear(args.hidden, 1),
-        ).to(session.device)
-    )
+    inner = nn.Sequential(
+        nn.Linear(6, args.hidden), nn.Tanh(), nn.Dropout(args.dropout), nn.Linear(args.hidden, 1)
+    ).to(session.device)
+    model = fully_shard(inner) if args.shard else DistributedDataParallel(inner)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=24)
     order = Order(samples=args.samples, batch=args.batch, seed=3)
@@ -88,5 +86,5 @@ with Session(
             session.finish()
         if step == args.leave:
             break
-    if world.first:
-        torch.save(model.module.state_dict(), args.out / "weights.pt")
+    if world.first and not args.shard:
+        torch.save(inner.state_dict(), args.out / "weights.pt")

@@ -186,6 +186,24 @@ def test_an_elastic_run_learns_the_same_with_other_numbers_of_nodes(
         torch.testing.assert_close(training.weights()[name], tensor, rtol=1e-3, atol=1e-4)
 
 
+def test_shards_are_loaded_by_another_number_of_processes(
+    launcher: Launcher, training: Training, tmp_path: Path
+) -> None:
+    training.arguments = ("--shard", "--dropout", "0", "--steps", "8")
+    straight = Training(launcher, tmp_path / "straight", tmp_path / "straight-out")
+    assert straight.alone("--dropout", "0", "--steps", "12").wait() == 0
+    (node,) = training.nodes(nodes=1, each=2)
+    assert node.wait() == 0, node.text
+    files = {path.name for path in (training.folder / "step-000000008").glob("*.distcp")}
+    assert files == {"__0_0.distcp", "__1_0.distcp"}, "each process writes its own shards"
+    (training.folder / "COMPLETE.json").unlink()
+    alone = training.alone("--steps", "12")
+    assert alone.wait() == 0, alone.text
+    assert [line["step"] for line in training.lines()] == list(range(12))
+    for step in range(8, 12):
+        assert training.losses()[step] == pytest.approx(straight.losses()[step], abs=1e-5)
+
+
 def test_a_successor_waits_for_the_last_checkpoint_and_goes_on_from_it(training: Training) -> None:
     first = training.alone("--pause", "0.4")
     until(lambda: training.made() >= 2, first)
