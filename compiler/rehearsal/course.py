@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NoReturn
 
 from compiler import guard
 from compiler.diagnostics import Place
@@ -57,8 +58,7 @@ class Course:
             if self.cast.checkpoints is None:
                 self._end("trained to its end; without `checkpoint` nothing else can be tried")
                 return
-            if self._first_checkpoint():
-                self._lose_a_node()
+            if self._first_checkpoint() and self._lose_a_node():
                 self._stop()
             self._end("the training reached its end")
             self._start_again()
@@ -93,8 +93,8 @@ class Course:
                 "start it by torchrun, without counts of its own",
             )
             self._over(f"{world} processes in place of {expected}")
-        found = "" if world is None else f"{world} processes found each other"
-        self._done("ok", found or "the training began")
+        several = world is not None and world > 1
+        self._done("ok", f"{world} processes found each other" if several else "training began")
 
     def _first_checkpoint(self) -> bool:
         """Whether there is a checkpoint to go on from while the training still runs."""
@@ -108,22 +108,30 @@ class Course:
         if came == "ended":
             if not self.watch.saved():
                 self._no_checkpoint()
-            self._done("left out", "the training ended before its first checkpoint could be used")
-            self.account.uncovered.append(
-                "the loss of a node, and a stop: the training was over too soon. Give it more "
-                "steps with --args, or in the image's `tiny`"
-            )
-            return False
+            return self._too_soon()
         step = self._saved_step()
         self._done("ok", f"one came{'' if step is None else f', of step {step}'}")
         return True
 
-    def _lose_a_node(self) -> None:
+    def _too_soon(self) -> bool:
+        self._done("left out", "the training was over before a node could be lost")
+        self.account.uncovered.append(
+            "the loss of a node, and a stop: the training was over too soon. Give it more steps "
+            "with --args, or in the image's `tiny`"
+        )
+        return False
+
+    def _lose_a_node(self) -> bool:
+        """Whether one could be lost while the training ran."""
         self._enter("lost node")
         victim = self.cast.nodes[-1]
         saved = self._saved_step()
+        ended = self.running.processes[victim.index].code == 0
         self.running.processes[victim.index].kill()
         self.watch.look()
+        if ended or self._complete():
+            self.running.kill_all()
+            return self._too_soon()
         mark, before = self.watch.mark(), self.watch.saved()
         reached = self.watch.step
         retries = self.cast.restarts
@@ -146,13 +154,13 @@ class Course:
                 "load the newest checkpoint of $CHECKPOINT_DIR at every start",
             )
             self._over("began anew")
-            return
         else:
             lost = max(reached - anew, 0)
             how = f"went on after step {anew}" + (f"; {lost} steps were lost" if lost else "")
         if not retries:
             how += ", as a new run: with `retry: {max: 0}` the loss of a node ends this one"
         self._done("ok", f"node {victim.index} was killed; {how}")
+        return True
 
     def _went_on(
         self, mark: tuple[int, int], before: frozenset[tuple[str, int]], retries: int
@@ -259,7 +267,7 @@ class Course:
             self._done("left out", "not guarded: a finished run would train again")
             return
         assert folder is not None
-        if not (folder / "COMPLETE.json").exists():
+        if not self._complete():
             self._problem(
                 "not-complete",
                 ("image", self.scene.place("image")),
@@ -297,6 +305,10 @@ class Course:
         self.watch.start += 1
         self.starts.append(what)
 
+    def _complete(self) -> bool:
+        folder = self.cast.checkpoints
+        return folder is not None and (folder / "COMPLETE.json").exists()
+
     def _files(self) -> bool:
         """Whether files are there that a program without lines of progress has saved."""
         return not self.watch.events and bool(self.watch.saved())
@@ -318,11 +330,11 @@ class Course:
         name, began = self._part
         self.account.parts.append(Part(name, status, text, time.monotonic() - began))
 
-    def _over(self, text: str) -> None:
+    def _over(self, text: str) -> NoReturn:
         self._done("failed", text)
         raise Over
 
-    def _failed(self) -> None:
+    def _failed(self) -> NoReturn:
         failed = [p for p in self.running.processes.values() if p.code not in (None, 0)]
         problem = diagnose(self.scene, failed)
         self.account.problems.append(problem)
@@ -332,7 +344,7 @@ class Course:
 
     def _late(
         self, told: str, field: str = "command", kind: str = "timeout", here: bool = False
-    ) -> None:
+    ) -> NoReturn:
         texts = [process.text for process in self.running.processes.values()]
         at = (field, self.scene.place(field))
         if field == "command":
@@ -350,7 +362,7 @@ class Course:
         )
         self._over(told)
 
-    def _no_checkpoint(self) -> None:
+    def _no_checkpoint(self) -> NoReturn:
         self._problem(
             "no-checkpoint",
             ("checkpoint", self.scene.place("checkpoint")),

@@ -74,7 +74,7 @@ class Running:
             time.sleep(0.5 * 2 ** (count - 2))
         node = self.cast.nodes[index]
         if self.renames:
-            node.env["HOSTNAME"] = f"{node.pod}-{count}"
+            node.env["HOSTNAME"] = f"{node.pod.rpartition('-')[0]}-{count}"
         self.processes[index] = Process(node, self.outputs[index])
         return True
 
