@@ -75,7 +75,7 @@ def build(
     """
     ensure_ours(folder, project.repository.root)
     wanted = (
-        None if paths is None else {project.repository.relative(path.resolve()) for path in paths}
+        None if paths is None else {project.repository.relative(path) for path in paths}
     )
     beside = Beside(lambda made: _rendered(made, wanted))
     checked = check(project, paths, beside=beside)

@@ -1,12 +1,12 @@
 """The smallest edits with which a job that waits, or can never start, would pass.
 
 Nothing is suggested that was not tried: the edited text is judged as a declaration, and what it
-stands for then must have room when its turn comes.
+stands for then must have room beside all that have room now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from compiler.nodes import Scalar
 from compiler.project import Project
 from compiler.quota.demand import demand, least
 from compiler.quota.limits import ClusterLimits
-from compiler.quota.sums import Claim, Counted
+from compiler.quota.sums import Claim, Counted, beside, summed
 from compiler.results import JobResult
 from compiler.rewriting import line_starts
 from compiler.runs.room import RUNS
@@ -55,23 +55,24 @@ class _Change(Struct, frozen=True):
 def suggestions(
     project: Project,
     claim: Claim,
-    counted: Counted,
+    claims: Sequence[Claim],
     limits: Mapping[str, ClusterLimits],
     result: JobResult,
 ) -> list[Suggestion]:
     """At most three edits that pass: fewer nodes, fewer accelerators, another accelerator or
     cluster, in this order.
 
-    `counted` is what is held when the claim's turn comes, and `result` its judged file.
+    `claims` are those of all jobs in the order of their turns, and `result` the judged file.
     """
     run, source, node = result.models.get(claim.cluster), result.source, result.node
     if run is None or source is None or node is None:
         return []
+    counted = beside(claims, (claim.cluster, claim.team, claim.job), limits)
     if any(lack.accelerator == RUNS for lack in counted.lacking(claim)):
         # No smaller run passes a cap on the number of runs.
         return []
     made: list[Suggestion] = []
-    trial = _Trial(project, claim, counted, source, node, result)
+    trial = _Trial(project, claim, claims, limits, source, node, result)
     for kind in (_fewer_nodes, _fewer_accelerators, _other_accelerator, _other_cluster):
         for number, change in enumerate(kind(run, claim, counted, limits)):
             if trial.passes(change):
@@ -147,21 +148,26 @@ class _Trial:
         self,
         project: Project,
         claim: Claim,
-        counted: Counted,
+        claims: Sequence[Claim],
+        limits: Mapping[str, ClusterLimits],
         source: Source,
         node: Tree,
         result: JobResult,
     ) -> None:
         self.project = project
         self.claim = claim
-        self.counted = counted
+        self.claims = claims
+        self.limits = limits
         self.source = source
         self.node = node
         self.clusters = result.clusters
         self.known = {item.rule for item in result.findings}
 
     def passes(self, change: _Change) -> bool:
-        """Whether the edited file has no error and no new warning, and its run has room."""
+        """Whether the edited file has no error and no new warning, and its run has room.
+
+        All who have room now keep it.
+        """
         if change.field == "cluster" and len(self.clusters) > 1:
             return False
         text = self._text(change)
@@ -183,7 +189,14 @@ class _Trial:
             demand=demand(run),
             least=least(run),
         )
-        return not self.counted.lacking(claim)
+        return self._all_keep(claim)
+
+    def _all_keep(self, edited: Claim) -> bool:
+        """Whether the edited claim has room at its turn, and takes it from none after it."""
+        before = summed(self.claims, self.limits).holding
+        changed = [edited if one is self.claim else one for one in self.claims]
+        after = {id(one) for one in summed(changed, self.limits).holding}
+        return id(edited) in after and all(id(one) in after for one in before)
 
     def _text(self, change: _Change) -> str | None:
         """The file's text with the change; None where the value has no place in it."""

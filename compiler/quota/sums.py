@@ -193,15 +193,17 @@ class Counted:
         return limits.shares[team][accelerator].at
 
 
-def before(
+def beside(
     claims: Iterable[Claim], place: tuple[str, str, str], limits: Mapping[str, ClusterLimits]
 ) -> Counted:
-    """What is counted when a job's turn on a cluster comes: `place` is cluster, team and job."""
+    """What is counted without a job on a cluster: `place` is cluster, team and job.
+
+    What fits beside all the others when its turn comes takes nothing from those after it.
+    """
     counted = Counted(limits)
     for claim in claims:
-        if not claim.active and (claim.cluster, claim.team, claim.job) == place:
-            break
-        counted.add(claim)
+        if claim.active or (claim.cluster, claim.team, claim.job) != place:
+            counted.add(claim)
     return counted
 
 
@@ -212,7 +214,7 @@ __all__ = [
     "Claim",
     "Counted",
     "Spot",
-    "before",
+    "beside",
     "breaches",
     "rooms",
     "summed",

@@ -13,7 +13,7 @@ from compiler.model import Run
 from compiler.project import Project
 from compiler.quota.edits import Suggestion, suggestions
 from compiler.quota.limits import CPU, ClusterLimits
-from compiler.quota.sums import Breach, Claim, before
+from compiler.quota.sums import Breach, Claim
 from compiler.results import JobResult
 from compiler.rules import Route, finding
 from compiler.runs.room import RUNS
@@ -58,9 +58,8 @@ class Told:
         if place not in self._edits:
             if len(self._edits) >= MOST:
                 return []
-            counted = before(self.claims, place, self.limits)
             self._edits[place] = suggestions(
-                self.project, claim, counted, self.limits, self.result(claim)
+                self.project, claim, self.claims, self.limits, self.result(claim)
             )
         return self._edits[place]
 

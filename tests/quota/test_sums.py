@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.quota.limits import ClusterLimits, Share
-from compiler.quota.sums import RUNS, Claim, before, breaches
+from compiler.quota.sums import RUNS, Claim, beside, breaches
 
 CLUSTERS, TEAMS, NAMES = ("east", "west"), ("a", "b", "c"), ("A", "B", "cpu")
 amounts = st.integers(0, 40)
@@ -139,7 +139,7 @@ def test_every_limit_that_is_passed_is_found_and_no_other(data: st.DataObject) -
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_what_stands_against_a_run_at_its_turn_is_what_stood_there_before(
+def test_what_stands_against_a_run_is_what_all_others_hold(
     data: st.DataObject,
 ) -> None:
     world = data.draw(worlds())
@@ -148,6 +148,7 @@ def test_what_stands_against_a_run_at_its_turn_is_what_stood_there_before(
     for run in of:
         if run.active:
             continue
-        counted = before(claims, (run.cluster, run.team, run.job), limits)
+        counted = beside(claims, (run.cluster, run.team, run.job), limits)
         against = {(lack.team, shown(lack.accelerator)) for lack in counted.lacking(claim(run))}
-        assert against == reference.obstacles(world, reference.held_before(world, of, run), run)
+        others = [one for one in of if one is not run]
+        assert against == reference.obstacles(world, reference.held_before(world, others), run)
