@@ -258,9 +258,23 @@ def context(repository: Repository, today: date, only_cluster: str | None) -> st
             # Which files the image has decides whether its jobs can start.
             image = name.split("/")[1]
             digest.update("\n".join(sorted(image_files(repository.root, image))).encode())
+    if b"source:" in repository.surroundings.get("images/lock.yaml", b""):
+        # Whether an image is older than its folder is found out from the files in it.
+        digest.update("\n".join(sorted(_image_stamps(repository.root))).encode())
     for name, stamp in sorted(_stamps(str(Path(__file__).parent), "")):
         digest.update(f"{name} {stamp}\n".encode())
     return digest.hexdigest()
+
+
+def _image_stamps(root: Path) -> Iterator[str]:
+    """The files of all images, each with its time, size and mode."""
+    with suppress(OSError):
+        for image in (entry.name for entry in (root / "images").iterdir()):
+            for name in image_files(root, image):
+                with suppress(OSError):
+                    facts = (root / "images" / image / name).lstat()
+                    stamp = f"{facts.st_mtime_ns} {facts.st_size} {facts.st_mode}"
+                    yield f"{image!r} {name!r} {stamp}"
 
 
 def _stamps(folder: str, inside: str) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,7 @@ from compiler.belonging import clusters_of, name_of, team_of
 from compiler.diagnostics import Finding, Place, Related, Severity
 from compiler.effective import Effective, effective
 from compiler.features import ROUTES, used
+from compiler.imagesource import changed
 from compiler.lowering import lower
 from compiler.memory import state_of
 from compiler.model import Identity, Origins, Run
@@ -83,11 +84,16 @@ class Project:
     def base_findings(self) -> list[Finding]:
         return self._bases[1]
 
+    @cached_property
+    def _changed_images(self) -> frozenset[str]:
+        lock = self.policy.lock
+        return frozenset() if lock is None else changed(self.repository.root, lock.value)
+
     def prepare(self) -> None:
         """Read and build all that declarations have in common, before processes part."""
         from compiler.declaration import Declaration
 
-        _ = self.policy, self.bases, of_stage("run")
+        _ = self.policy, self.bases, self._changed_images, of_stage("run")
         Declaration.model_rebuild()
 
     @property
@@ -171,6 +177,7 @@ class Project:
                 policy.rules,
                 backend,
                 base,
+                self._changed_images,
             )
         return site
 

@@ -25,8 +25,9 @@ class Site(Struct, frozen=True):
     """Everything a check or a back end may ask about the surroundings of one run.
 
     `backend` is the name of the back end that the cluster's policy chooses for this run. Documents
-    know the places of their fields: `site.cluster.place("queues", "research")`. `base` is what the run
-    will be merged over, None where there is none that could be read.
+    know the places of their fields: `site.cluster.place("queues", "research")`. `base` is what the
+    run will be merged over, None where there is none that could be read. `changed_images` are those
+    whose folder is no longer what they were built from.
     """
 
     root: Path
@@ -37,6 +38,7 @@ class Site(Struct, frozen=True):
     rules: Document[RulesPolicy] | None
     backend: str
     base: Base | None = None
+    changed_images: frozenset[str] = frozenset()
 
     def accelerator(self, name: str) -> Accelerator | None:
         """The catalogue's entry of an accelerator, or None."""

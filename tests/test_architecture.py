@@ -23,6 +23,7 @@ DESIGN = ROOT / "docs" / "design.md"
 STARTS_PROGRAMS = {
     "kustomize",
     "processes",
+    "registry",
     "rehearsal.interpreter",
     "rehearsal.keeper",
     "rehearsal.processes",
@@ -69,6 +70,7 @@ READS = {
     "formatting",
     "guard",
     "imagefiles",
+    "imagesource",
     "kustomization",
     "kustomize",
     "memory",

@@ -27,6 +27,8 @@ RIGHTS = {
     ("plan-comment", "comment"): {"actions": "read", "contents": "read", "pull-requests": "write"},
     ("publish", "publish"): {"contents": "write"},
     ("archive", "publish"): {"contents": "write"},
+    ("images", "build"): {"contents": "read", "packages": "write"},
+    ("images", "pin"): {"contents": "write", "pull-requests": "write"},
 }
 
 
@@ -50,7 +52,8 @@ def triggers(name: str) -> set[str]:
 
 
 def test_every_workflow_that_people_rely_on_is_there() -> None:
-    assert set(workflows()) == {"archive", "check", "plan", "plan-comment", "publish", "test"}
+    wanted = {"archive", "check", "images", "plan", "plan-comment", "publish", "test"}
+    assert set(workflows()) == wanted
 
 
 def test_a_job_has_no_right_that_it_does_not_need() -> None:
@@ -517,3 +520,50 @@ def test_gitlab_compares_with_the_tip_of_the_target_branch(machine: Machine, for
         assert git(machine.root / "base", "rev-parse", "HEAD") == tip
         (machine.root / "base" / "left").write_text("by the last pipeline", "utf-8")
     assert not re.search("the author's", machine.read("base/a"))
+
+
+# images.sh and pin.sh
+
+
+def test_images_that_are_older_are_built_and_pushed_by_their_commit(machine: Machine) -> None:
+    machine.program("base/.venv/bin/runwright", f"{LOGS}\nprintf 'one\\ntwo\\nbare\\n'")
+    machine.program("bin/git", "echo 0123456789ab")
+    digest = f"sha256:{'a' * 64}"
+    machine.program("bin/docker", f'{LOGS}\ntest "$1" != buildx || echo {digest}\ncat >/dev/null')
+    for name in ("one", "two"):
+        machine.write(f"base/images/{name}/Dockerfile", "FROM scratch\n")
+    machine.write("base/images/bare/image.yaml", "entry: [a]\n")
+    assert machine("images.sh", "base", "registry.example.com/ml", "built") == 0, machine.err
+    assert machine.read("built").splitlines() == [
+        f"{name} registry.example.com/ml/{name}:0123456789ab {digest}" for name in ("one", "two")
+    ]
+    assert "images/bare/ has no Dockerfile" in machine.err
+    assert [call[1] for call in machine.log if call[0] == "docker"] == [
+        "build",
+        "push",
+        "buildx",
+    ] * 2
+    machine.program("bin/docker", "exit 1")
+    assert machine("images.sh", "base", "registry.example.com/ml", "built") != 0
+
+
+def test_digests_become_one_commit_on_a_branch_of_its_own(machine: Machine) -> None:
+    git = ["git", "-C", str(machine.root / "base")]
+    machine.write("base/images/lock.yaml", "images: {}\n")
+    machine.program("base/.venv/bin/runwright", f'{LOGS}\necho "# $5" >>base/images/lock.yaml')
+    machine.write("base/.gitignore", ".venv\n")
+    subprocess.run([*git[:1], "init", "--quiet", "--bare", str(machine.root / "far")], check=True)
+    for words in (["init", "--quiet"], ["add", "."], ["remote", "add", "origin", "../far"]):
+        subprocess.run([*git, *words], check=True)
+    me = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    subprocess.run([*git, *me, "commit", "--quiet", "-m", "all"], check=True)
+    machine.write("empty", "")
+    assert machine("pin.sh", "base", "empty") == 0
+    assert machine.out == ""
+    machine.write("built", "one registry/one:1 sha256:1\n--x $(touch${IFS}hacked) `touch hacked`\n")
+    assert machine("pin.sh", "base", "built") == 0, machine.err
+    assert machine.out == "changed\n"
+    assert not (machine.root / "hacked").exists()
+    shown = ["git", "-C", str(machine.root / "far"), "log", "-1", "--format=%s", "pin-images"]
+    said = subprocess.run(shown, check=True, capture_output=True, text=True).stdout
+    assert said == "Pin the images that were built\n"
