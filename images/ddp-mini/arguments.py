@@ -13,8 +13,8 @@ OURS = {
     "abbreviations": True,
     "rules": [
         {
-            "check": "batch >= world_size",
-            "message": "every process needs a sample in each step",
+            "check": "batch % world_size == 0",
+            "message": "the samples of a step are shared evenly by all processes",
         }
     ],
 }
