@@ -6,7 +6,7 @@ COMPILER := $(VENV)/python -m compiler
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup images-setup demo test test-images lint golden docs tools e2e e2e-matrix bench lock
+.PHONY: help setup images-setup demo rehearse test test-images lint golden docs tools e2e e2e-matrix bench lock
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9 -]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -20,6 +20,9 @@ tools: setup ## Get the pinned kustomize, the oldest supported one, and actionli
 demo: setup ## Check this repository, render a job, build all overlays into build/
 	@$(VENV)/python tools/install.py --if-missing kustomize
 	@sh tools/demo.sh $(COMPILER)
+
+rehearse: images-setup ## Run JOB (one-server) small on this machine; ARGS='--args="--epochs 40"'
+	@$(COMPILER) rehearse $(or $(JOB),one-server) $(ARGS)
 
 images-setup: setup ## Make .venv-images, with torch, from images/requirements.lock
 	@$(VENV)/python tools/images.py

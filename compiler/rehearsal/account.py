@@ -110,7 +110,7 @@ class Account(Struct):
 
     def text(self) -> str:
         """The account for a person."""
-        size = f"{_times(self.nodes, 'node')} of {self.processes}, {self.seconds:.0f} s"
+        size = f"{_times(self.nodes, 'node')} of {self.processes}"
         lines = [f"{self.name} on {self.cluster}: {_VERDICTS[self.outcome]} ({size})"]
         lines += [f"  {_MARKS[p.status]:<4} {p.name:<11} {p.text}" for p in self.parts]
         if self.points:
@@ -126,6 +126,7 @@ class Account(Struct):
             lines += ["", "changed for the rehearsal:", *(f"  {text}" for text in self.changed)]
         if self.uncovered:
             lines += ["", "not covered:", *(f"  {text}" for text in self.uncovered)]
+        lines += ["", f"took {self.seconds:.0f} s"]
         return "\n".join(lines) + "\n"
 
 

@@ -24,7 +24,7 @@ from compiler.rehearsal.folders import Paths, contents, copy_image, lay_out, rew
 from compiler.rehearsal.interpreter import Interpreter, put_on_path
 from compiler.rehearsal.ports import free_port, taken
 from compiler.rehearsal.references import Object, environment, expanded, listed, looked_up
-from compiler.rehearsal.scale import Scale, small, with_counts
+from compiler.rehearsal.scale import Scale, small, with_counts, without_data
 from compiler.results import RunResult
 
 SELF = "127.0.0.1"
@@ -99,6 +99,7 @@ def cast(made: RunResult, scale: Scale, python: Interpreter, choice: Choice, roo
     here = free_port()
     changed = _told(made, scale, here)
     nodes: list[Node] = []
+    left_out: dict[str, None] = {}
     untouched: dict[str, tuple[Path, frozenset[tuple[str, int]]]] = {}
     for index in range(scale.nodes):
         member = made.run.first if index == 0 else made.run.others
@@ -120,6 +121,10 @@ def cast(made: RunResult, scale: Scale, python: Interpreter, choice: Choice, roo
         env = _environment(made, run, index, container, name)
         more = [*tiny(made, member), *choice.more]
         words = _words(made, member, container, env, scale)
+        if tiny(made, member):
+            empty = [path for path in untouched if path not in choice.mounts]
+            words, dropped = without_data(words, empty)
+            left_out |= dict.fromkeys(dropped)
         launch = launch_of(made, member)
         scripted = script(training(made.run, member, made.site)) is not None
         shims = folder / "programs"
@@ -148,6 +153,7 @@ def cast(made: RunResult, scale: Scale, python: Interpreter, choice: Choice, roo
     more = [*tiny(made, made.run.first), *choice.more]
     if more:
         changed.append("the arguments end with " + " ".join(more))
+    changed += [f"{text} is left out: the mount is empty here" for text in left_out]
     changed += _secrets(made)
     return Cast(nodes, changed, Path(folder) if folder else None, _restarts(made), untouched)
 
@@ -198,6 +204,8 @@ def _fill_environment(made: RunResult, env: dict[str, str], index: int) -> None:
         "NCCL_SOCKET_IFNAME": LOOPBACK,
     }
     env.setdefault("OMP_NUM_THREADS", "1")
+    # What is imported from the repository leaves nothing there.
+    env.setdefault("PYTHONDONTWRITEBYTECODE", "1")
     runtime = made.site.root / "images" / "runtime" / "src"
     if runtime.is_dir():
         before = env.get("PYTHONPATH")

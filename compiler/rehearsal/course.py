@@ -76,8 +76,8 @@ class Course:
 
     def _begin(self) -> None:
         self._enter("start")
-        nodes, each = self.scale.nodes, self.scale.processes
-        self.say(f"starting {nodes} x {each} processes of {self.account.name}")
+        nodes = self.scale.nodes
+        self.say(f"starting {self.account.name} on {nodes} node{'' if nodes == 1 else 's'}")
         self.running.start_all()
         came = self.running.wait(lambda: self.watch.signs)
         if came == "failed":

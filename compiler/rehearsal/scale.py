@@ -94,3 +94,27 @@ def with_counts(words: Sequence[str], scale: Scale) -> list[str]:
             ):
                 made[index + 1] = value
     return made
+
+
+def without_data(words: Sequence[str], empty: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words without the arguments whose value is a path in one of the empty folders.
+
+    The second list has what was taken out. For images that can do without: their `tiny` says how.
+    Also within a word, for a script holds the whole command line.
+    """
+    if not empty:
+        return list(words), []
+    paths = "|".join(re.escape(path) for path in empty)
+    path = rf"(?:{paths})(?:/[\w./-]*)?"
+    made: list[str] = []
+    dropped: list[str] = []
+    for word in words:
+        if made and re.fullmatch(r"--[A-Za-z][\w.-]*", made[-1]) and re.fullmatch(path, word):
+            dropped.append(f"{made.pop()} {word}")
+        elif re.fullmatch(rf"--[A-Za-z][\w.-]*={path}", word):
+            dropped.append(word)
+        else:
+            inside = re.compile(rf"(?<=\s)--[A-Za-z][\w.-]*[= ]{path}(?=\s|$)")
+            dropped += inside.findall(word)
+            made.append(inside.sub("", word))
+    return made, dropped

@@ -92,9 +92,22 @@ class Scene:
 
 
 def excerpt(text: str) -> str:
-    """The end of an output: its last lines, or those from the last traceback on, cut to a width."""
+    """The last lines of an output, cut to a width; the program's own, if it has any."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    own = [line for line in lines if not _of_launcher(line)]
+    own: list[str] = []
+    agent = False
+    for index, line in enumerate(lines):
+        if line.startswith("Traceback "):
+            # torchrun's own trace says no more than that a process has failed.
+            agent = any(
+                part in below
+                for below in lines[index + 1 : index + 2]
+                for part in ("/torchrun", "torch/distributed/run.py", "<frozen runpy>")
+            )
+        elif line[:1] not in (" ", "=", "-") and "ChildFailedError" not in line:
+            agent = agent and bool(re.match(r"[\w ]+(?:FAILED|Failures:|\(first observed)", line))
+        if not agent and not _of_launcher(line):
+            own.append(line)
     return "\n".join(line[:WIDEST] for line in (own or lines)[-SHOWN:])
 
 
@@ -102,8 +115,9 @@ def _of_launcher(line: str) -> bool:
     """What torchrun says after a failure, over which the program's own words scroll away."""
     return bool(
         re.match(r"[WEI]\d{4} [\d:.]+ ", line)
+        or re.match(r"[\w./-]+ FAILED$", line)
         or "torch/distributed/" in line
         or "ChildFailedError" in line
-        or re.match(r"\s*(?:<NO_OTHER_FAILURES>|Root Cause|Failures:|[-=]{20,}|\[\d\]:$)", line)
-        or re.match(r"\s*(?:time|host|rank|exitcode|error_file|traceback)\s+: ", line)
+        or re.match(r"\s*(?:<NO_OTHER_FAILURES>|Root Cause|Failures:|[-=]{20,}|\[\d+\]:$)", line)
+        or re.match(r"\s*(?:time|host|rank|exitcode|error_file|traceback)\s*: ", line)
     )

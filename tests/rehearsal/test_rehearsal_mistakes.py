@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from rehearsals import IMAGE, job, parts, place, played, problem
+
+from compiler.rehearsal.scene import excerpt
 
 JOB = "jobs/nlp/probe.yaml"
 
@@ -92,11 +95,29 @@ def test_a_path_that_no_mount_leads_to_is_named_at_its_argument(tmp_path: Path) 
 
 def test_an_empty_mount_is_no_mistake_of_the_job(tmp_path: Path) -> None:
     extra = "args: [--read, /data/words.txt]\nmounts:\n  /data: {claim: datasets, read_only: true}"
-    account = played(tmp_path, job(extra, num_nodes=None)).account
+    image = IMAGE.replace('tiny: [--steps, "60"]\n', "")
+    account = played(tmp_path, job(extra, num_nodes=None), image=image).account
     found = problem(account)
     assert (found.kind, found.field, found.place.line) == ("no-data", "mounts", 10)
     assert "--mount /data=DIR" in found.help
     assert account.outcome == "incomplete"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "args: [--read, /data/words.txt]",
+        "args: {read: /data/words.txt}",
+        "command: [bash, -c, 'exec python train.py --read /data/words.txt']",
+    ],
+)
+def test_a_small_profile_does_without_what_an_empty_mount_would_hold(
+    command: str, tmp_path: Path
+) -> None:
+    extra = f"{command}\nmounts:\n  /data: {{claim: datasets, read_only: true}}"
+    account = played(tmp_path, job(extra, num_nodes=None)).account
+    assert account.outcome == "passed", account.text()
+    assert any(re.match(r"--read[ =]/data/words.txt is left out", t) for t in account.changed)
 
 
 def test_a_mount_that_is_given_is_read(tmp_path: Path) -> None:
@@ -110,8 +131,10 @@ def test_a_mount_that_is_given_is_read(tmp_path: Path) -> None:
 
 
 def test_writing_to_a_read_only_mount_is_told_at_the_mount(tmp_path: Path) -> None:
-    extra = "args: [--write, /data/new.txt]\nmounts:\n  /data: {claim: datasets, read_only: true}"
-    account = played(tmp_path, job(extra, num_nodes=None)).account
+    mounts = "mounts:\n  /data: {claim: datasets, read_only: true}"
+    extra = f"args: [--write, /data/new.txt, --steps, '60']\n{mounts}"
+    image = IMAGE.replace('tiny: [--steps, "60"]\n', "")
+    account = played(tmp_path, job(extra, num_nodes=None), image=image).account
     found = problem(account)
     assert (found.kind, found.place.line) == ("read-only", 10)
 
@@ -206,3 +229,31 @@ def test_paths_of_this_machine_are_shown_as_those_of_the_container(
     found = problem(played(tmp_path, job(text, num_nodes=None)).account)
     assert "rehearsal-" not in found.output
     assert "rehearsal-" not in found.message
+
+
+def test_of_torchrun_and_its_program_the_program_is_heard() -> None:
+    text = """\
+step 1
+Traceback (most recent call last):
+  File "/app/train.py", line 3, in <module>
+    load()
+ValueError: no such tokenizer
+E1130 15:46:39.668000 16279 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode)
+Traceback (most recent call last):
+  File "/opt/venv/bin/torchrun", line 10, in <module>
+    sys.exit(main())
+             ^^^^^^
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-30_15:46:39
+  rank      : 1 (local_rank: 1)
+  exitcode  : 1 (pid: 16431)
+============================================================
+"""
+    shown = excerpt(text).splitlines()
+    assert shown[-1] == "ValueError: no such tokenizer"
+    assert shown[0] == "step 1"
