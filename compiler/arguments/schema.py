@@ -22,7 +22,7 @@ KINDS = ("boolean", "integer", "number", "string", "array", "object", "null")
 STYLES = ("value", "switch", "pair", "flag", "repeat", "words", "comma")
 # What an argument may be to the estimate of memory.
 ROLES = (
-    *("model", "parameters", "layers", "width", "heads", "vocabulary", "sequence", "micro_batch"),
+    *("model", "parameters", "layers", "width", "vocabulary", "sequence", "micro_batch"),
     *("precision", "sharding", "checkpointing", "tuning", "lora_rank"),
 )
 # Bounds, and the type that each must have itself.
@@ -283,7 +283,7 @@ def _exclusive(rows: Any, properties: Mapping[str, Property]) -> tuple[tuple[str
 
 
 def _file(name: Any, properties: Mapping[str, Property]) -> str | None:
-    if name is not None and name not in properties:
+    if name is not None and (not isinstance(name, str) or name not in properties):
         raise BadSchema(f"`file` of {OURS} is {shown(name)}, which it declares nowhere")
     return name
 
@@ -295,7 +295,7 @@ def _memory(given: Any, properties: Mapping[str, Property]) -> Json | None:
     for role, name in own.items():
         if role not in ROLES:
             raise _choice("memory", role, ROLES, OURS)
-        if isinstance(name, str) and name not in properties and role != "model":
+        if not isinstance(name, str) or name not in properties:
             raise BadSchema(f"`memory` of {OURS} names {shown(name)}, which it declares nowhere")
     return own
 

@@ -14,7 +14,7 @@ and nothing says so.
 mkdir -p images/tts
 echo 'print("now")' > images/tts/train.py
 echo 'entry: [torchrun, train.py]' > images/tts/image.yaml
-sed -i '/^  tts:/,/example/{s/example: true/source: sha256:0000/}' images/lock.yaml
+sed -i '/^  tts:/,/example: true/s/example: true/source: sha256:0000/' images/lock.yaml
 cat > jobs/example.yaml <<'END'
 team: nlp
 image: tts

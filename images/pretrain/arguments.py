@@ -35,7 +35,6 @@ OURS = {
     "memory": {
         "layers": "layers",
         "width": "width",
-        "heads": "heads",
         "vocabulary": "vocabulary",
         "sequence": "sequence_length",
         "micro_batch": "micro_batch",
