@@ -432,3 +432,77 @@ def test_the_small_example_is_parsed_as_it_is_declared() -> None:
 def test_what_is_no_schema_is_refused(content: bytes) -> None:
     with pytest.raises(BadSchema):
         schema_of(content)
+
+
+def model_of(image: str) -> Any:
+    """The module with an image's model: tests may load it, the compiler never does."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    name = f"arguments_of_{image.replace('-', '_')}"
+    spec = spec_from_file_location(name, ROOT / f"images/{image}/arguments.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("args", "rule"),
+    [
+        ({"learning_rate": "2e-5", "packing": "false", "lora_targets": ["q", "v"]}, None),
+        ({"learning-rate": "1_0e-9", "global_batch": "64", "sharding": "hybrid"}, None),
+        ({"export": "TRUE", "schedule": "linear", "max_steps": "10"}, None),
+        ({"learning_rate": "fast"}, "type"),
+        ({"schedule": "cosinus"}, "type"),
+        ({"micro_batch": "0"}, "range"),
+        ({"lora_dropout": "1"}, "range"),
+        ({"max_steps": "1.5"}, "type"),
+    ],
+)
+def test_the_parser_of_an_image_reads_what_the_compiler_writes(
+    args: dict[str, Any], rule: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = model_of("llm-sft")
+    schema = schema_of((ROOT / "images/llm-sft/args.schema.json").read_bytes())
+    words = [word for word, _ in spelled(args, schema)]
+    if rule is not None:
+        ((name, text),) = args.items()
+        _, fault = read(schema.properties[name], [text])
+        assert fault is not None
+        assert fault.kind == rule
+        with pytest.raises(SystemExit):
+            module.read(words)
+        assert name in capsys.readouterr().err
+        return
+    parsed = module.read(words)
+    for name, text in args.items():
+        prop = schema.find(name)
+        assert prop is not None
+        value, fault = read(prop, text if isinstance(text, list) else [text])
+        assert fault is None
+        assert getattr(parsed, prop.name) == value
+    listed = module.read([f"--no-{name}" for name in ("packing", "export")])
+    assert (listed.packing, listed.export, listed.seed) == (False, False, 0)
+
+
+@pytest.mark.parametrize(
+    ("world", "given_", "accumulated"),
+    [(4, {}, 1), (4, {"global_batch": 32}, 8), (4, {"global_batch": 32, "micro_batch": 2}, 4),
+     (4, {"accumulation": 3}, 3), (4, {"global_batch": 6}, None),
+     (4, {"global_batch": 32, "accumulation": 2}, None)],
+)  # fmt: skip
+def test_the_image_takes_the_batches_that_its_rules_allow(
+    world: int, given_: dict[str, int], accumulated: int | None
+) -> None:
+    arguments = model_of("llm-sft").Arguments(**given_)
+    schema = schema_of((ROOT / "images/llm-sft/args.schema.json").read_bytes())
+    values = {name: prop.default for name, prop in schema.properties.items()}
+    values |= given_ | {"world_size": world}
+    rules = [rule for rule in schema.sums if not set(rule.unless) & given_.keys()]
+    assert all(rule.broken(values) is None for rule in rules) == (accumulated is not None)
+    if accumulated is None:
+        with pytest.raises(ValueError, match="global_batch"):
+            arguments.accumulated(world)
+    else:
+        assert arguments.accumulated(world) == accumulated
