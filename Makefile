@@ -21,8 +21,8 @@ demo: setup ## Check this repository, render a job, build all overlays into buil
 	@$(VENV)/python tools/install.py --if-missing kustomize
 	@sh tools/demo.sh $(COMPILER)
 
-rehearse: images-setup ## Run JOB (one-server) small on this machine; ARGS='--args="--epochs 40"'
-	@$(COMPILER) rehearse $(or $(JOB),one-server) $(ARGS)
+rehearse: images-setup ## Run a job small on this machine: JOB=one-server ARGS=--nodes=1
+	@$(COMPILER) rehearse $(or $(JOB),one-server --args="--epochs 100") $(ARGS)
 
 images-setup: setup ## Make .venv-images, with torch, from images/requirements.lock
 	@$(VENV)/python tools/images.py

@@ -5,6 +5,9 @@ say() {
     printf '\n== %s\n' "$*"
 }
 
+# The job that is rehearsed, and how long it trains: to be killed on the way, and yet to end.
+rehearsed=one-server
+longer="--epochs 100"
 rendered=$(mktemp)
 trap 'rm -f "$rendered"' EXIT
 
@@ -24,6 +27,13 @@ echo "... and the other values: .venv/bin/runwright explain-job llm-sft"
 say "build: the overlays of all jobs, each built with kustomize and compared, into build/"
 rm -rf build
 "$@" build -o build
+
+if [ -x .venv-images/bin/python ]; then
+    say "rehearse $rehearsed: small on this machine, with a lost node, a stop and a second start"
+    "$@" rehearse "$rehearsed" --args="$longer" --timeout 300
+else
+    say "rehearse $rehearsed: make images-setup gets torch for it (some minutes), then make rehearse"
+fi
 
 overlays=$(find build -name run.yaml | wc -l | tr -d ' ')
 files=$(find build -type f | wc -l | tr -d ' ')

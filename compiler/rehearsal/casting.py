@@ -20,7 +20,7 @@ from compiler.launch import Launch, main, script
 from compiler.model import Member, Run
 from compiler.programs import training
 from compiler.refusals import CompilerError
-from compiler.rehearsal.folders import Paths, contents, copy_image, lay_out, rewrite_files
+from compiler.rehearsal.folders import Paths, contents, copy_image, lay_out, nest, rewrite_files
 from compiler.rehearsal.interpreter import Interpreter, put_on_path
 from compiler.rehearsal.ports import free_port, taken
 from compiler.rehearsal.references import Object, environment, expanded, listed, looked_up
@@ -106,14 +106,15 @@ def cast(made: RunResult, scale: Scale, python: Interpreter, choice: Choice, roo
         pod, container = _pod(made, index)
         folder = root / f"node-{index}"
         mounts = lay_out(folder, root / "claims", pod, container, maps, choice.mounts)
-        for mount in listed(container, "volumeMounts"):
-            path = str(PurePosixPath(str(mount.get("mountPath"))))
-            if mount.get("readOnly") and path in mounts and mounts[path].is_dir():
-                untouched[path] = (mounts[path], contents(mounts[path]))
         work, cwd = _workdir(made, member, container)
         copy = folder / "image"
         copy_image(image_folder(made, member, choice), copy)
         paths = Paths({work: copy, **mounts})
+        nest(paths, root)
+        for mount in listed(container, "volumeMounts"):
+            path = str(PurePosixPath(str(mount.get("mountPath"))))
+            if mount.get("readOnly") and path in mounts and mounts[path].is_dir():
+                untouched[path] = (mounts[path], contents(mounts[path]))
         for path in mounts.values():
             if path.is_relative_to(folder / "files"):
                 rewrite_files(paths, path)
@@ -237,7 +238,9 @@ def _workdir(made: RunResult, member: Member, container: Object) -> tuple[str, s
     work = about.value.workdir if about is not None else None
     start = container.get("workingDir")
     work = str(PurePosixPath(work or start or FOLDER))
-    return work, str(PurePosixPath(start or work))
+    start = str(PurePosixPath(start or work))
+    # The root holds more than the image's folder, and stands for all of this machine's.
+    return (FOLDER, FOLDER if start == "/" else start) if work == "/" else (work, start)
 
 
 def tiny(made: RunResult, member: Member) -> list[str]:

@@ -98,6 +98,23 @@ def copy_image(source: Path, target: Path) -> None:
     )
 
 
+def nest(paths: Paths, root: Path) -> None:
+    """Show a mount that lies in another folder there too, for who goes by a relative path.
+
+    Only in folders below `root`: those of the user stay as they are.
+    """
+    for path, real in paths.known.items():
+        for parent in PurePosixPath(path).parents:
+            outer = paths.known.get(str(parent))
+            if outer is None:
+                continue
+            link = Path(outer) / PurePosixPath(path).relative_to(parent)
+            if link.is_relative_to(root) and not link.exists():
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(real)
+            break
+
+
 def rewrite_files(paths: Paths, folder: Path) -> None:
     """Turn the container's paths in mounted text files into those of this machine."""
     for path in folder.rglob("*") if folder.is_dir() else [folder]:

@@ -189,6 +189,16 @@ def test_a_claim_is_shared_and_mounted_files_are_there(tmp_path: Path) -> None:
     assert any(re.search(r"^0\n1$", text, re.MULTILINE) for text in done.logs.values())
 
 
+def test_a_mount_within_the_images_folder_is_found_by_a_relative_path(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "words.txt").write_text("these are the words")
+    extra = "args: [--read, data/words.txt]\nmounts: {/app/data: {claim: logs}}"
+    done = played(tmp_path, job(extra, num_nodes=None), mounts={"/app/data": data})
+    assert done.account.outcome == "passed", done.account.text()
+    assert "these are the words" in done.logs[0]
+
+
 def test_nothing_of_a_rehearsal_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
