@@ -75,8 +75,8 @@ def test_help_imports_nothing_slow() -> None:
     program = (
         "import sys; from compiler.cli import main; status = main(['--help']);"
         "print('slow:', sorted({'pydantic', 'yaml', 'ruamel', 'jsonschema', 'kubernetes',"
-        " 'msgspec', 'dataclasses', 'pathlib', 'compiler.rules', 'compiler.repository'} & set(sys.modules)),"
-        " status)"
+        " 'msgspec', 'dataclasses', 'pathlib', 'compiler.rules', 'compiler.repository'}"
+        " & set(sys.modules)), status)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True

@@ -24,11 +24,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compiler import yamlout
-from compiler.results import summarised
 from compiler.diagnostics import Finding
 from compiler.project import JobResult, Project
 from compiler.replacement import replace_file
 from compiler.repository import Repository
+from compiler.results import summarised
 from compiler.rules import of_stage
 from compiler.source import LIMIT, MOST
 

@@ -39,7 +39,7 @@ spec:
         - name: pytorch
           terminationMessagePolicy: FallbackToLogsOnError
         - name: exporter
-          image: registry.example.com/mirror/exporter:1.8.2
+          image: registry.example.com/mirror/exporter:1.8.2@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 ```
 
 ## References

@@ -181,7 +181,7 @@ def test_a_run_on_cpus_has_as_many_processes_as_its_launcher_says() -> None:
         queue="data",
         cpu="8",
         memory="16Gi",
-        command="[torchrun, --nproc_per_node=4, t.py, --tensor-model-parallel-size=4]",
+        command="[torchrun, --nproc_per_node=4, train.py, --tensor-model-parallel-size=4]",
     )
     assert findings(text) == []
 

@@ -24,7 +24,7 @@ REPORTED = {
         "missing-queue",
         "1:1",
         "Kueue admits the runs of west, and this one names no queue",
-        "add `queue:` with one of: research",
+        "add `queue:` with `research`",
     ),
     "no queue for a run on CPUs": (
         job("cpu: 4\nmemory: 32Gi", queue=None, accelerators=None, image="ddp-mini"),
@@ -64,7 +64,7 @@ REPORTED = {
         "accelerator-not-in-queue",
         "4:8",
         "the queue `interactive` gives out no H100 (its accelerators: MIG-1g.10gb)",
-        "write one of: research",
+        "write `research`",
     ),
     "a queue without accelerators": (
         job(queue="data"),
@@ -72,7 +72,7 @@ REPORTED = {
         "accelerator-not-in-queue",
         "4:8",
         "gives out no H100 (its accelerators: none)",
-        "write one of: research",
+        "write `research`",
     ),
     "a queue that takes no runs on CPUs": (
         job("cpu: 4\nmemory: 32Gi", accelerators=None, image="ddp-mini", queue="interactive"),
