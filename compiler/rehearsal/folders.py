@@ -11,6 +11,7 @@ import base64
 import re
 import shutil
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from compiler.refusals import CompilerError
@@ -18,6 +19,8 @@ from compiler.rehearsal.references import Object, listed
 
 # An image's folder holds code; more than this is data or an environment that went astray.
 LARGEST = 512 << 20
+# So many entries of a read-only mount are looked at.
+LOOKED_AT = 10_000
 _KEPT = ("/dev", "/proc", "/sys", "/etc", "/usr")
 
 
@@ -127,10 +130,13 @@ def rewrite_files(paths: Paths, folder: Path) -> None:
 
 
 def contents(folder: Path) -> frozenset[tuple[str, int]]:
-    """What is in a folder, with when it was changed: to see that nobody wrote to it."""
+    """What is in a folder, with when it was changed: to see that nobody wrote to it.
+
+    Of a folder of the user's it may be a part only, for there may be millions of files.
+    """
     return frozenset(
         (str(path.relative_to(folder)), path.lstat().st_mtime_ns)
-        for path in folder.rglob("*")
+        for path in islice(folder.rglob("*"), LOOKED_AT)
         if not path.is_dir()
     )
 

@@ -12,10 +12,7 @@ if TYPE_CHECKING:
     from compiler.repository import Repository
 
 NAME = "rehearse"
-HELP = (
-    "run a job's own code on this machine, small and on CPUs, with a lost node and a stop; "
-    "unlike check and plan it executes what the job and its image say, with your rights"
-)
+HELP = "run a job's own code on this machine, small, with your rights; check and plan never do"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
