@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from compiler.arguments.schemafile import named
+from compiler.arguments.schemafile import schema_file
 from compiler.backends import Object, backends
 from compiler.base import Base
 from compiler.base import load as load_base
@@ -55,7 +55,7 @@ class Project:
         self.only_cluster = cluster
         self.number = number
         self._sites: dict[tuple[str, str, str, str], Site] = {}
-        # Of the schemas of images, which many jobs share.
+        # Of the schemas of images that are of no use, which many jobs share.
         self._states: dict[str, str] = {}
 
     @cached_property
@@ -293,12 +293,12 @@ class Project:
     def _schemas(self, whole: Effective, site: Site) -> Iterator[tuple[str, str]]:
         """The schemas of the run's images, and the state that each is in."""
         for part in (whole.declaration, whole.first):
-            where = named(part.image.text, site) if part is not None and part.image else None
-            if where is not None:
-                path = where[0]
-                if path not in self._states:
-                    self._states[path] = state_of(self.repository, path)
-                yield path, self._states[path]
+            found = schema_file(part.image.text, site) if part is not None and part.image else None
+            if found is not None:
+                state = found.digest or self._states.get(found.path)
+                if state is None:
+                    state = self._states[found.path] = state_of(self.repository, found.path)
+                yield found.path, state
 
     def _checked(
         self, stage: Any, run: Run, site: Site, objects: Sequence[Object]

@@ -392,7 +392,7 @@ def test_every_yaml_library_has_its_own_room() -> None:
         for other in module.foreign():
             if (top := other.partition(".")[0]) in users:
                 users[top].add(name)
-    assert users["ruamel"] == {"formatting"}
+    assert users["ruamel"] == {"formatting", "lockfile"}
     assert users["yaml"] <= {"tree", "layout", "syntax", "manifests", "repository"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,16 +21,24 @@ from compiler.suggestions import choose
 class SchemaFile(Struct, frozen=True):
     """The schema that an image names: its path and place, and what is in it or why it is no use.
 
-    `wrong` are the message and the help of a finding at `place`.
+    `wrong` are the message and the help of a finding at `place`. `digest` is that of the content,
+    where the file itself is there and was read to its end.
     """
 
     path: str
     place: Place
     schema: Schema | None = None
     wrong: tuple[str, str] | None = None
+    digest: str | None = None
 
 
-_read: dict[tuple[str, str], tuple[object, Schema | None, tuple[str, str] | None]] = {}
+class _Loaded(Struct, frozen=True):
+    schema: Schema | None = None
+    wrong: tuple[str, str] | None = None
+    digest: str | None = None
+
+
+_read: dict[tuple[str, str], tuple[object, _Loaded]] = {}
 
 
 def named(image: str | None, site: Site) -> tuple[str, Place] | None:
@@ -62,8 +71,9 @@ def schema_file(image: str | None, site: Site) -> SchemaFile | None:
     key = (str(site.root), path)
     known = _read.get(key)
     if known is None or known[0] != state:
-        known = _read[key] = (state, *_load(site.root, path))
-    return SchemaFile(path, place, known[1], known[2])
+        known = _read[key] = (state, _load(site.root, path))
+    loaded = known[1]
+    return SchemaFile(path, place, loaded.schema, loaded.wrong, loaded.digest)
 
 
 def schema_for(image: str | None, site: Site) -> Schema | None:
@@ -80,21 +90,28 @@ def _state(root: Path, path: str) -> object:
     return facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino
 
 
-def _load(root: Path, path: str) -> tuple[Schema | None, tuple[str, str] | None]:
+def _load(root: Path, path: str) -> _Loaded:
     file = root / path
     try:
-        if not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root)):
-            return None, (f"{path} is a link out of the repository", "put the file itself here")
+        real = os.path.realpath(file)
+        if not Path(real).is_relative_to(os.path.realpath(root)):
+            return _useless(f"{path} is a link out of the repository", "put the file itself here")
         if not file.is_file():
-            return None, (f"there is no file {path}", _instead(root, path))
+            return _useless(f"there is no file {path}", _instead(root, path))
         with file.open("rb") as opened:
             content = opened.read(LONGEST + 1)
     except (OSError, ValueError) as error:
-        return None, (f"{path} cannot be read: {error}", "make it readable")
+        return _useless(f"{path} cannot be read: {error}", "make it readable")
+    whole = len(content) <= LONGEST and real == os.path.join(os.path.realpath(root), path)  # noqa: PTH118
+    digest = sha256(content).hexdigest() if whole else None
     try:
-        return schema_of(content), None
+        return _Loaded(schema_of(content), None, digest)
     except BadSchema as error:
-        return None, (f"{path} is of no use: {error}", error.help)
+        return _Loaded(None, (f"{path} is of no use: {error}", error.help), digest)
+
+
+def _useless(message: str, remedy: str) -> _Loaded:
+    return _Loaded(None, (message, remedy))
 
 
 def _instead(root: Path, path: str) -> str:
