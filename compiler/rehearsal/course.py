@@ -20,7 +20,8 @@ from compiler.rehearsal.scene import Scene, excerpt
 
 # A node that has not noticed the loss of another one by then would wait for NCCL's timeout.
 _UNNOTICED = 20.0
-# A finished training that takes longer than this to say so loads what it does not need.
+# A finished training that takes longer than this, and than its first start did, to say so loads
+# what it does not need. torchrun alone takes seconds.
 _QUICK = 5.0
 
 
@@ -295,7 +296,8 @@ class Course:
                 "end at once where COMPLETE.json is there (docs/guard.md)",
             )
             self._over("trained again")
-        slow = "" if took < _QUICK else ", slowly: look for it before torch is imported"
+        loads = took > max(_QUICK, self.account.parts[0].seconds)
+        slow = ", as slow as a start: look for it before torch is imported" if loads else ""
         self._done("ok", f"the finished run trained nothing and ended after {took:.1f} s{slow}")
 
     # What the parts are made of
