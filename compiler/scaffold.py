@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from compiler.diagnostics import CompilerError
 from compiler.names import job_name_problem
-from compiler.policy.cluster import Cluster
+from compiler.policy.cluster import Accelerator, Cluster
 from compiler.policy.team import Team
 from compiler.repository import Document, Policy
 from compiler.suggestions import any_of, choose
@@ -31,7 +31,7 @@ def scaffold(wish: Wish, policy: Policy) -> tuple[str, str]:
     team = _team(wish, policy)
     cluster = _cluster(wish, team, policy)
     image = wish.image or _first_image(policy)
-    accelerators = wish.accelerators or _first_accelerator(cluster)
+    accelerators = wish.accelerators or _first_accelerator(team, cluster)
     lines = ["# yaml-language-server: $schema=../../schemas/job.schema.json"]
     lines += [f"description: what {wish.name} trains, for whom", f"image: {image}"]
     if cluster.name != _default(team):
@@ -82,7 +82,9 @@ def _cluster(wish: Wish, team: Document[Team], policy: Policy) -> Document[Clust
             f"the team {team.name} has no cluster `{wish.cluster}`", choose(wish.cluster, own)
         )
     default = _default(team)
-    names = [wish.cluster] if wish.cluster else [*([default] if default else []), *own]
+    names = (
+        [wish.cluster] if wish.cluster else list(dict.fromkeys([*filter(None, [default]), *own]))
+    )
     known = [policy.clusters[name] for name in names if name in policy.clusters]
     if not known:
         raise CompilerError(f"no cluster of the team {team.name} can be read", "run `check`")
@@ -90,9 +92,14 @@ def _cluster(wish: Wish, team: Document[Team], policy: Policy) -> Document[Clust
         return known[0]
     wanted = wish.accelerators.partition(":")[0]
     for cluster in known:
-        if wanted in (cluster.value.accelerators or {}):
+        if wanted in _allowed(team, cluster):
             return cluster
-    catalogue = sorted({name for cluster in known for name in cluster.value.accelerators or {}})
+    catalogue = sorted({name for cluster in known for name in _allowed(team, cluster)})
+    if any(wanted in (cluster.value.accelerators or {}) for cluster in known):
+        raise CompilerError(
+            f"the team {team.name} has no quota for {wanted} on {' or '.join(names)}",
+            any_of(catalogue) if catalogue else f"ask for a quota in policy/teams/{team.name}.yaml",
+        )
     raise CompilerError(
         f"no cluster of the team {team.name} has accelerators `{wanted}`"
         if wish.cluster is None
@@ -107,10 +114,19 @@ def _first_image(policy: Policy) -> str:
     return (ready or sorted(locked) or ["registry/name@sha256:..."])[0]
 
 
-def _first_accelerator(cluster: Document[Cluster]) -> str | None:
+def _allowed(team: Document[Team], cluster: Document[Cluster]) -> dict[str, Accelerator]:
+    """The accelerators of a cluster that a team may hold any of."""
     catalogue = cluster.value.accelerators or {}
-    name = next(iter(catalogue), None)
-    return None if name is None else f"{name}:{catalogue[name].per_node}"
+    quota = (team.value.quota or {}).get(cluster.name)
+    if quota is None:
+        return catalogue
+    shares = {name: share.guaranteed + (share.borrowing or 0) for name, share in quota.items()}
+    return {name: entry for name, entry in catalogue.items() if shares.get(name)}
+
+
+def _first_accelerator(team: Document[Team], cluster: Document[Cluster]) -> str | None:
+    name, entry = next(iter(_allowed(team, cluster).items()), (None, None))
+    return None if entry is None else f"{name}:{entry.per_node}"
 
 
 def _queue(

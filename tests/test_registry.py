@@ -185,11 +185,12 @@ def test_links_of_pages_lead_to_the_public_reports() -> None:
 
 
 def test_reference_names_every_field_of_every_model() -> None:
-    from compiler.schemas import schemas
+    from compiler.schemas import MODELS, schemas
 
     text = docgen.reference()
+    # What people write; the other schemas are of what the compiler prints and writes.
     for name, schema in schemas().items():
-        if name in ("archive", "check", "ledger", "plan"):
+        if name not in MODELS:
             continue
         for block in (schema, *schema.get("$defs", {}).values()):
             for key in block.get("properties", {}):

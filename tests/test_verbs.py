@@ -397,6 +397,12 @@ CATALOGUE = {
     "west": ["H100:8", "A100-80GB:8", "MIG-1g.10gb:1", "H100"],
     "east": ["MI300X:8", "A100-80GB:8"],
 }
+# Whose quota has no such accelerators.
+NO_QUOTA = {
+    ("speech", "west", "H100"),
+    ("speech", "west", "MIG-1g.10gb"),
+    ("vision", "east", "A100-80GB"),
+}
 WISHES = [
     (team, cluster, accelerators, nodes)
     for team, clusters in TEAMS.items()
@@ -404,6 +410,7 @@ WISHES = [
     for accelerators in (None, *CATALOGUE[cluster])
     # One accelerator of eight on each of two nodes is a warning of its own.
     if (accelerators, nodes) != ("H100", 2)
+    and (team, cluster, (accelerators or "").partition(":")[0]) not in NO_QUOTA
 ]
 
 
@@ -424,6 +431,16 @@ def test_new_writes_a_declaration_that_checks_clean(
     assert written["accelerators"] == (accelerators or written["accelerators"])
     assert console("render", f"{team}/fresh", "--format", "json") == 0
     assert {thing["metadata"]["namespace"] for thing in json.loads(console.out)} == {f"p-{team}"}
+
+
+@pytest.mark.parametrize(("team", "cluster", "accelerators"), sorted(NO_QUOTA))
+def test_new_refuses_accelerators_that_the_team_has_no_quota_for(
+    console: Console, team: str, cluster: str, accelerators: str
+) -> None:
+    words = ["--cluster", cluster, "--accelerators", f"{accelerators}:1"]
+    assert console("new", f"{team}/fresh", *words) == 2
+    assert f"the team {team} has no quota for {accelerators} on {cluster}" in console.err
+    assert not (console.root / "jobs" / team / "fresh.yaml").exists()
 
 
 def test_new_takes_the_cluster_that_has_the_accelerators(console: Console) -> None:

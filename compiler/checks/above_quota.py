@@ -12,9 +12,10 @@ wait behind it in a strict queue never run either.
 
 ## Example
 ```yaml
-team: nlp
+team: speech
+cluster: west
 image: llm-sft
-accelerators: A100-80GB:8
+accelerators: H100:8
 queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
@@ -22,9 +23,10 @@ checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 
 ## Use instead
 ```yaml
-team: nlp
+team: speech
+cluster: west
 image: llm-sft
-accelerators: H100:8
+accelerators: A100-80GB:8
 queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}

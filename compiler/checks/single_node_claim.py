@@ -29,7 +29,7 @@ queue: research
 max_duration: 24h
 checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 num_nodes: 2
-master: {mounts: {/raw: {claim: raw}}}
+mounts: {/raw: {claim: datasets, read_only: true}}
 ```
 
 ## References

@@ -222,8 +222,8 @@ def test_what_has_changed_is_told_in_words(company: Company) -> None:
         "checkpoints in: /ckpt → /out",
     ]
     assert (start["replaces"], start["accelerators"], start["hours"]) == (1, {"H100": 16}, "576")
-    # 16 accelerators for 36 hours at 2.50, twice.
-    assert (start["cost"], start["currency"]) == ("2880", "USD")
+    # 16 accelerators for 36 hours at 2.50: the tries share these hours.
+    assert (start["cost"], start["currency"]) == ("1440", "USD")
 
 
 def test_only_what_this_change_causes_is_shown(company: Company) -> None:
@@ -698,8 +698,8 @@ def test_runs_shows_every_run_also_of_a_job_that_is_gone(
     status, out, _ = run(company, capsys, "runs", "a")
     assert status == 0
     table = [line.split() for line in out.splitlines()[1:]]
-    assert table[0] == ["run", "cluster", "state", "reason", "outcome", "started", "ended",
-                        "accelerators", "hours", "from", "commit"]  # fmt: skip
+    assert table[0] == ["run", "cluster", "state", "reason", "outcome", "published", "began",
+                        "ended", "accelerators", "hours", "from", "commit"]  # fmt: skip
     assert table[1][:5] == ["r1", "west", "ended", "superseded", "unknown"]
     assert table[1][-1] == first[:12]
     assert table[2][:5] == ["r2", "west", "ended", "finished", "succeeded"]
