@@ -34,9 +34,9 @@ def test_above_quota_names_the_nodes_that_fit_and_the_line_of_the_quota() -> Non
 
 
 def test_above_quota_asks_for_another_accelerator_where_there_is_none_of_this_one() -> None:
-    item = only("above-quota", findings(job(accelerators="A100-80GB:8")))
-    assert item.message == "the team nlp has no quota for A100-80GB on west"
-    assert item.help == "take an accelerator that it has quota for: H100, MIG-1g.10gb"
+    item = only("above-quota", findings(job(team="speech", cluster="west")))
+    assert item.message == "the team speech has no quota for H100 on west"
+    assert item.help == "take an accelerator that it has quota for: A100-80GB"
     assert spot(item) == "jobs/example.yaml:3:15"
 
 
@@ -112,7 +112,7 @@ def test_a_team_in_an_unknown_cohort_is_found_at_its_name() -> None:
     found = findings(job(), policy(NLP, ("caps:\n", "cohort: {west: langauge}\ncaps:\n")))
     item = only("unknown-name-in-policy", found)
     assert item.message == "there is no cohort of west called `langauge`"
-    assert spot(item) == f"{NLP}:10:16"
+    assert spot(item) == f"{NLP}:11:16"
 
 
 def test_a_cohort_under_an_unknown_parent_is_found_at_its_name() -> None:
@@ -123,7 +123,7 @@ def test_a_cohort_under_an_unknown_parent_is_found_at_its_name() -> None:
 def test_cap_above_quota_is_no_matter_where_a_cluster_has_no_quota() -> None:
     wide = policy(NLP, ("accelerators: 64", "accelerators: 145"))
     item = only("cap-above-quota", findings(job(), wide))
-    assert spot(item) == f"{NLP}:12:17"
+    assert spot(item) == f"{NLP}:13:17"
     without = policy("policy/teams/vision.yaml", ("  east:\n    MI300X: {guaranteed: 24}\n", ""))
     without = {
         name: text.replace("accelerators: 32", "accelerators: 900")

@@ -98,8 +98,12 @@ def test_a_publish_that_stops_anywhere_is_old_or_new_and_the_next_completes(
     broken = Broken(monkeypatch)
     old, noted = tip(remote), git(remote, "rev-parse", "refs/runwright/main")
     company.hours += 1
-    broken.once(None, Crash(), after=False)
-    publish(company.repository, Request(), company.now)
+    # Twice: the first time caches are filled, after which fewer steps lead to the same end.
+    for _ in range(2):
+        git(remote, "update-ref", "refs/heads/main", old)
+        git(remote, "update-ref", "refs/runwright/main", noted)
+        broken.once(None, Crash(), after=False)
+        publish(company.repository, Request(), company.now)
     steps = list(broken.steps)
     wanted = overlays(remote)
     assert {"git push", "git commit-tree", "git write-tree", "git fetch"} <= set(steps)
