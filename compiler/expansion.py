@@ -20,6 +20,9 @@ _KEYWORDS = frozenset({"export", "local", "readonly", "declare", "typeset", "set
 # A name that is given a value after one of these has it once, several times, or never.
 _UNSURE = frozenset({"if", "then", "else", "elif", "for", "while", "until", "do", "case", "{"})
 
+# Characters of a text with its variables put in; a declaration has at most 256 KiB.
+LONGEST = 64 * 1024
+
 Constants = Mapping[str, str]
 
 
@@ -67,9 +70,19 @@ def of_script(commands: Iterable[Sequence[str]], outer: Constants) -> dict[str, 
 
 
 def expanded(text: str, constants: Constants) -> str | None:
-    """The text with the known variables put in; None where something unknown is left."""
+    """The text with the known variables put in; None where something unknown is left.
+
+    Also where it would become longer than anything that is written: twenty variables that each
+    name the one before twice stand for a million times the first.
+    """
     if "$" in text:
-        text = _REFERENCE.sub(
-            lambda m: constants.get(m["pod"] or m["braced"] or m["bare"], m[0]), text
-        )
+        values = [constants.get(name) for name in _names(text)]
+        if None in values or sum(len(value or "") for value in values) > LONGEST:
+            return None
+        text = _REFERENCE.sub(lambda m: constants[m["pod"] or m["braced"] or m["bare"]], text)
     return None if "$" in text or "`" in text else text
+
+
+def _names(text: str) -> list[str]:
+    """The variables that a text refers to, as often as it does."""
+    return [m["pod"] or m["braced"] or m["bare"] for m in _REFERENCE.finditer(text)]

@@ -89,7 +89,9 @@ def test_a_disk_without_room_is_told_before_anything_is_installed(
     assert "takes about 12 GB" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("lock", sorted((ROOT / "images").rglob("requirements.lock")), ids=lambda lock: lock.parent.name)
+@pytest.mark.parametrize(
+    "lock", sorted((ROOT / "images").rglob("requirements.lock")), ids=lambda lock: lock.parent.name
+)
 def test_a_lock_names_hashes_and_no_addresses(lock: Path) -> None:
     text = lock.read_text()
     pins = re.findall(r"(?m)^[a-z0-9._-]+==\S+.*\\$", text)

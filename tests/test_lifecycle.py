@@ -46,7 +46,7 @@ class Clone:
         # The waivers of the example repository name jobs that are not here.
         shutil.rmtree(self.root / "policy" / "waivers")
         (self.root / "pyproject.toml").write_text("[tool.compiler]\nexample = true\n", "utf-8")
-        (self.root / ".gitignore").write_text(".cache/\n*.json\n", "utf-8")
+        (self.root / ".gitignore").write_text(".cache/\n/*.json\n", "utf-8")
         for line in (
             "git init -q -b main",
             f"git remote add origin {remote}",

@@ -181,10 +181,10 @@ MUTANTS = (
     Mutant(
         "what an observation does not find has ended",
         "observations",
-        '    if seen is None or seen.outcome == "running" or not run.launched:\n',
+        "    if seen is None or not run.launched:\n",
         "    if seen is None and run.active and observation.complete:\n"
         '        seen = Observed("succeeded")\n'
-        '    if seen is None or seen.outcome == "running" or not run.launched:\n',
+        "    if seen is None or not run.launched:\n",
     ),
     Mutant(
         "what publish has stopped is never heard of again",
