@@ -23,7 +23,7 @@ ROOM = 9_000_000
 # A cap of nodes per run stays as it is: the declarations keep within it.
 _WIDE_CLUSTER = ((r"(?m)^(\s+nodes): \d+$", rf"\1: {ROOM}"),)
 _RICH_TEAM = (
-    (r"\b(guaranteed): \d+", rf"\1: {ROOM}"),
+    (r"\b(guaranteed): \d+", rf"\1: {ROOM // 20}"),
     (r"(?m)^(\s+runs): \d+$", rf"\1: {ROOM}"),
     (r"(?m)^(budget): \d+$", rf"\1: {ROOM}"),
 )
@@ -50,6 +50,9 @@ def write(folder: Path, count: int, seed: int = 1) -> list[Path]:
     # They are about jobs of the example repository, which this one has not.
     for name in ("waivers", "stops", "tests", "adopted"):
         shutil.rmtree(folder / "policy" / name, ignore_errors=True)
+    # The generated jobs give it arguments of larger programs.
+    about = folder / "images" / "ddp-mini" / "image.yaml"
+    about.write_text(re.sub(r"(?m)^args_schema: .*\n", "", about.read_text()))
     _change(folder / "policy" / "clusters", _WIDE_CLUSTER)
     _change(folder / "policy" / "teams", _RICH_TEAM)
     teams: dict[str, list[str]] = {}

@@ -74,9 +74,7 @@ def build(
     does not build to its model; the folder is then as it was.
     """
     ensure_ours(folder, project.repository.root)
-    wanted = (
-        None if paths is None else {project.repository.relative(path) for path in paths}
-    )
+    wanted = None if paths is None else {project.repository.relative(path) for path in paths}
     beside = Beside(lambda made: _rendered(made, wanted))
     checked = check(project, paths, beside=beside)
     built = Built(checked)

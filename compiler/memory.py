@@ -158,7 +158,7 @@ class Memory:
 
     @cached_property
     def job_files(self) -> tuple[list[Path], list[Finding]]:
-        """The declarations, and what is wrong with the folders that they are in; looked for once."""
+        """The declarations, and what is wrong with their folders; looked for once."""
         return self.repository.job_files()
 
     def outcome(self) -> Checked | None:

@@ -307,6 +307,7 @@ def matching(
     pattern: str, wanted: str, help: str, rule: str = "bad-name", longest: int = 0
 ) -> Callable[[object], str]:
     """A reader of text that has a form; `wanted` names the form in messages."""
+
     def read(value: object) -> str:
         word = letters(value, wanted)
         if longest and len(word) > longest:
@@ -376,6 +377,7 @@ def secret_reference(pattern: str, longest: int) -> Callable[[object], str]:
 
     What stands there instead may be the secret itself: it is not repeated in the message.
     """
+
     def read(value: object) -> str:
         word = letters(value, "a reference to a Secret, as name/key")
         if len(word) > longest or not _form(pattern).fullmatch(word):

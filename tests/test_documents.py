@@ -3,8 +3,8 @@
 Each document is a story, told from the top in a copy of the example repository. A fenced block
 whose first line is a comment with a path is a file of the story; a `console` block whose lines
 begin with `$ runwright` or `$ python -m compiler` is run, and must print what it shows. In it a
-line with `...` stands for any lines. A file that is meant to be refused is marked ```yaml wrong, and one
-that is right and has to wait for others ```yaml waits.
+line with `...` stands for any lines. A file that is meant to be refused is marked ```yaml wrong,
+and one that is right and has to wait for others ```yaml waits.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def test_what_is_found_and_not_expected_is_told_where_it_stands(tried: Tried) ->
         "  found, and not expected: error[OPS817] nodes-above-cap:"
         " 16 nodes; a run of the team nlp may have 8\n"
         "    --> policy/tests/one.yaml:6:14\n"
-        "    ::: policy/teams/nlp.yaml:11:10: the team's cap\n"
+        "    ::: policy/teams/nlp.yaml:12:10: the team's cap\n"
         "    = help: write 8 or less\n"
         "\n"
         "1 test of policy: 1 failed\n"

@@ -39,13 +39,13 @@ spec:
         - name: pytorch
           terminationMessagePolicy: FallbackToLogsOnError
         - name: exporter
-          image: registry.example.com/mirror/exporter:1.8.2@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+          image: registry.example.com/mirror/exporter@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 ```
 
 ## References
 - NascentCore/3k#401
 - kubeflow/trainer#1563
-"""
+"""  # noqa: E501
 
 from compiler.diagnostics import Severity
 from compiler.rules import Rule

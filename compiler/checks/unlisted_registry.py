@@ -2,7 +2,8 @@
 
 ## What it does
 Reports an image of any container or image volume, of the job, of `pod:` or of a base, whose
-registry is not under `registries` in the cluster's policy. A cluster that lists none takes images from everywhere.
+registry is not under `registries` in the cluster's policy. A cluster that lists none takes images
+from everywhere.
 
 ## Why it is bad
 Nodes without a way to that registry wait in ImagePullBackOff while the run holds its
