@@ -135,7 +135,8 @@ class _Job:
                 f'  - "--max-steps={steps}"',
                 f"  - --seed={seed}",
             ]
-        return [f'args: [--data, /data/{self.data}, --lr, "{rate}", --steps, "{steps}"]']
+        data = f"--data, /data/{self.data}"
+        return [f'args: [{data}, --learning-rate, "{rate}", --max-steps, "{steps}"]']
 
     def tail(self) -> list[str]:
         lines = [
