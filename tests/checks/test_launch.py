@@ -346,7 +346,7 @@ OLD = policy("images/llm-sft/image.yaml", ("torch: 2.13.0", "torch: 2.9.1"))
     ("extra", "files", "expected"),
     [
         ("stop: {grace: 10m}", OLD, ["jobs/example.yaml:7:15"]),
-        ("", OLD, ["policy/teams/nlp.yaml:21:17"]),
+        ("", OLD, ["policy/teams/nlp.yaml:22:17"]),
         ("stop: {grace: 30s}", OLD, []),
         ("stop: {grace: 10m}", {}, []),
         ("stop: {grace: 10m}\ncommand: [./train]", OLD, []),
