@@ -6,9 +6,9 @@ nowhere to keep one: no claim or other volume mounted for writing, and no addres
 store in its words or variables.
 
 ## Why it is bad
-A retry after eleven of twelve hours trains for twelve hours more. The run costs up to as many
-times as much as it may be retried, and needs a stretch without failure that is as long as all of
-it: on many accelerators it may never end.
+All tries share `max_duration`. One that fails after eleven of twelve hours leaves an hour to the
+next, which begins from nothing: the run is paid for whole, and learns nothing. It needs a stretch
+without failure that is as long as all of it.
 
 ## Example
 ```yaml
@@ -70,10 +70,10 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     tries = run.retries + 1
     yield Report(
         ("retry", "max") if run.origins.set(("retry", "max")) else ("max_duration",),
-        f"no checkpoint, so each of up to {tries} tries begins from nothing and may take "
+        f"no checkpoint, so each of up to {tries} tries begins from nothing, and all share "
         f"{duration_text(run.max_duration)}",
         "add `checkpoint: {claim: ..., path: ...}`, or write retry: {max: 0}",
-        ((("max_duration",), "how long one try may take"),)
+        ((("max_duration",), "how long all tries together may take"),)
         if run.origins.set(("retry", "max"))
         else (),
     )

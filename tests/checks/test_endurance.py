@@ -87,7 +87,7 @@ def test_long_retries_from_nothing_are_a_warning() -> None:
     item = only("retry-without-checkpoint", findings(bare("retry: {max: 3}")))
     assert item.severity is Severity.WARNING
     assert spot(item) == "jobs/example.yaml:6:14"
-    assert "up to 4 tries begins from nothing and may take 24h" in item.message
+    assert "up to 4 tries begins from nothing, and all share 24h" in item.message
     assert [related.place.line for related in item.related] == [5]
 
 
