@@ -622,13 +622,13 @@ def of_shape(old: str, new: str) -> Step:
                 "policy/teams/nlp.yaml", "env: {HF", "env: {PROBE: low, HF"
             ),
             "low",
-            "policy/teams/nlp.yaml:22 (team)",
+            "policy/teams/nlp.yaml:23 (team)",
         ),
         (
             "memory",
             default("memory: 300Gi"),
             "300Gi",
-            "policy/teams/nlp.yaml:20 (team)",
+            "policy/teams/nlp.yaml:21 (team)",
             of_image("memory: 200Gi"),
             "200Gi",
             "images/llm-sft/image.yaml:9 (image)",
