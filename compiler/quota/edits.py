@@ -158,6 +158,7 @@ class _Trial:
         self.claim = claim
         self.claims = claims
         self.limits = limits
+        self.holding = summed(claims, limits).holding
         self.source = source
         self.node = node
         self.clusters = result.clusters
@@ -193,10 +194,9 @@ class _Trial:
 
     def _all_keep(self, edited: Claim) -> bool:
         """Whether the edited claim has room at its turn, and takes it from none after it."""
-        before = summed(self.claims, self.limits).holding
         changed = [edited if one is self.claim else one for one in self.claims]
         after = {id(one) for one in summed(changed, self.limits).holding}
-        return id(edited) in after and all(id(one) in after for one in before)
+        return id(edited) in after and all(id(one) in after for one in self.holding)
 
     def _text(self, change: _Change) -> str | None:
         """The file's text with the change; None where the value has no place in it."""
