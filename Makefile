@@ -75,7 +75,7 @@ lock: setup ## Write requirements/*.lock anew; UPGRADE=--upgrade takes newer ver
 	    --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	    --no-emit-find-links --custom-compile-command "make lock" --quiet || exit 1; \
 	done
-	@cd images && for at in requirements.in ddp-mini/pyproject.toml; do \
+	@cd images && for at in requirements.in ddp-mini/pyproject.toml llm-sft/pyproject.toml; do \
 	  into=$$(dirname $$at)/requirements.lock; \
 	  python=3.12; [ $$at != requirements.in ] || python=3.11; \
 	  ../$(VENV)/uv pip compile $$at --override requirements.overrides --output-file $$into \
