@@ -15,7 +15,13 @@ import pytest
 
 from compiler import guard
 
-SHELLS: dict[str, list[str]] = {"dash": ["dash"], "busybox": ["busybox", "sh"], "bash": ["bash"]}
+SHELLS: dict[str, list[str]] = {
+    "dash": ["dash"],
+    "busybox": ["busybox", "sh"],
+    "bash": ["bash"],
+    # What `sh` is where it is bash.
+    "bash-posix": ["bash", "--posix"],
+}
 # Waiting ends here: far more than anything takes, so that a test that hangs fails.
 LIMIT = 60
 

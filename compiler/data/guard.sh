@@ -20,16 +20,20 @@ _leave() {
   [ ! -e "$_owner/$_id" ] || _write "$_owner/$_id" "$_last"
   exit "$1"
 }
-# A signal came: pass it on, and remember the exit code that tells of it.
+# A signal came: pass it on, and remember the exit code that tells of it. Those after it would say
+# nothing new to the command, and bash loses exit codes where one trap interrupts another.
 _stop() {
-  _stopped=$2 _stirred=1 _signal=$1
+  _stopped=$2
   [ "$_child" ] || return 0
+  trap '' TERM INT
+  _signal=$1
   # A shell starts what it does not wait for with INT ignored; what left it so gets TERM instead.
   [ "$1" = TERM ] || while read -r _key _value; do
     case $_key$_value in SigIgn:*[2367abef]) _signal=TERM ;; esac
   done <"/proc/$_child/status"
   kill -s "$_signal" "$_child"
-  [ "$_last" = stopped ] || { _last=stopped; _write "$_owner/$_id" "stopping $_grace"; }
+  _last=stopped
+  _write "$_owner/$_id" "stopping $_grace"
 } 2>/dev/null
 # End here if the training is complete, or if nobody can tell.
 _check() {
@@ -86,7 +90,7 @@ _watch() {
   done
 }
 
-_child= _stopped= _code= _last=released
+_child= _stopped= _last=released
 trap '_stop TERM 143' TERM
 trap '_stop INT 130' INT
 for _name in mkdir mv cat sleep; do
@@ -119,13 +123,17 @@ _child=$!
 [ ! "$_stopped" ] || _stop TERM "$_stopped"
 _watch &
 _watcher=$!
-# A signal ends `wait` early, with a code of its own. 127 then says that there was nothing more
-# to wait for: the code before it was the command's.
-while _stirred=; wait "$_child"; _now=$?; do
-  [ "$_now" = 127 ] && [ "$_code" ] || _code=$_now
-  [ "$_stirred" ] || break
-done
+# A signal ends `wait` early, with a code of its own; a child that can be asked for was not waited
+# for to its end.
+while wait "$_child"; _code=$?; [ "$_code" != 127 ] && kill -0 "$_child" 2>/dev/null; do :; done
 trap '' TERM INT
+# bash may answer with a signal that is long past. Asked again, it tells the command's exit code;
+# a shell that has told it already says 127.
+for _now in 1 2 3; do
+  wait "$_child" 2>/dev/null
+  _now=$?
+  [ "$_now" = 127 ] || _code=$_now
+done
 # Not TERM: a shell that was started just now may lose it.
 { kill -s KILL "$_watcher"; wait "$_watcher"; } 2>/dev/null
 _look
