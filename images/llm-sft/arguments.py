@@ -6,11 +6,10 @@ imports this file. `read` is how the training itself gets them.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -54,16 +53,26 @@ class Arguments(BaseModel):
 
     method: Literal["sft", "dpo"] = Field("sft", description="What is learned from the data.")
     model: str = Field(
-        "/models/base", min_length=1, description="Folder (or hub name) of the model to begin with."
+        "/models/base",
+        min_length=1,
+        description="Folder (or hub name) of the model to begin with; made-up: a tiny one.",
     )
     data: str = Field(
-        "/data", min_length=1, description="File or folder with conversations, in JSON Lines."
+        "/data",
+        min_length=1,
+        description="Conversations: a file or folder of JSON Lines or Parquet, a folder that "
+        "`datasets` saved, or a name on the hub; made-up: a few.",
     )
     eval_data: str | None = Field(None, min_length=1, description="The same, to evaluate on.")
     chat_template: str | None = Field(
-        None, min_length=1, description="Jinja template of a conversation; default: the model's."
+        None,
+        min_length=1,
+        description="File with the Jinja template of a conversation; default: the model's.",
     )
     sequence_length: int = Field(2048, ge=8, le=1_048_576, description="Tokens of a sequence.")
+    too_long: Literal["refuse", "drop", "cut"] = Field(
+        "refuse", description="What becomes of conversations longer than a sequence."
+    )
     packing: bool = Field(
         True,
         description="Whether several conversations share a sequence.",
@@ -106,7 +115,7 @@ class Arguments(BaseModel):
     max_steps: Count | None = Field(None, description="After how many steps to end.")
 
     precision: Literal["bf16", "fp32"] = Field(
-        "bf16", description="Of the arithmetic; weights and optimizer are kept in fp32."
+        "bf16", description="Of the arithmetic; what is trained is kept in fp32."
     )
     sharding: Literal["full", "hybrid", "none"] = Field(
         "full", description="Over which processes the weights are shared out: all, a node's, none."
@@ -127,6 +136,11 @@ class Arguments(BaseModel):
     export: bool = Field(
         True,
         description="Whether the end writes the model as safetensors, beside the checkpoints.",
+        json_schema_extra={"x-runwright": {"style": "flag"}},
+    )
+    merge_adapters: bool = Field(
+        True,
+        description="Whether the model is written with its adapters merged in, or they alone.",
         json_schema_extra={"x-runwright": {"style": "flag"}},
     )
     workers: int = Field(2, ge=0, le=256, description="Processes that load data, for each one.")
@@ -163,28 +177,7 @@ def read(words: Sequence[str]) -> Arguments:
     A list is given by repeating its name; a truth value also as `--name` or `--no-name`. Ends the
     process, as argparse does, with status 2 where one is wrong.
     """
-    parser = argparse.ArgumentParser(description=Arguments.__doc__, allow_abbrev=False)
-    for name, field in Arguments.model_fields.items():
-        spellings = dict.fromkeys((f"--{name.replace('_', '-')}", f"--{name}"))
-        more: dict[str, Any] = {}
-        if field.annotation is bool:
-            more = {"nargs": "?", "const": "true"}
-            negated = dict.fromkeys((f"--no-{name.replace('_', '-')}", f"--no-{name}"))
-            parser.add_argument(
-                *negated, dest=name, action="store_const", const="false", help=argparse.SUPPRESS
-            )
-        elif field.annotation == list[str]:
-            more = {"action": "append"}
-        text = f"{field.description} Default: {field.default}".replace("%", "%%")
-        parser.add_argument(*spellings, dest=name, default=None, help=text, **more)
-    given = {
-        name: text for name, text in vars(parser.parse_args(words)).items() if text is not None
-    }
-    try:
-        return Arguments.model_validate(given)
-    except ValidationError as error:
-        reasons = [
-            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
-            for item in error.errors()
-        ]
-        parser.error("; ".join(reasons))
+    # Here, because the schema is made without the runtime.
+    from runwright_runtime import commandline
+
+    return commandline.read(Arguments, words)

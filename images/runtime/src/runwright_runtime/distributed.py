@@ -61,8 +61,11 @@ class World:
                 raise told(other)
         return value[0]
 
-    def told(self, act: Callable[[], T]) -> T:
-        """What `act` returns in the first process, in all; a RunFailure is raised in all."""
+    def told(self, act: Callable[[], T], group: dist.ProcessGroup | None = None) -> T:
+        """What `act` returns in the first process, in all; a RunFailure is raised in all.
+
+        The others wait for it as long as `group` does; by default `control`.
+        """
         failure: RunFailure | None = None
         value: T | None = None
         if self.first:
@@ -71,7 +74,7 @@ class World:
             except RunFailure as error:
                 failure = error
         sent: list[object] = [value, failure]
-        dist.broadcast_object_list(sent, src=0, group=self.control)
+        dist.broadcast_object_list(sent, src=0, group=group or self.control)
         if isinstance(sent[1], RunFailure):
             raise told(sent[1])
         return sent[0]  # type: ignore[return-value]  # pyright: ignore[reportReturnType]

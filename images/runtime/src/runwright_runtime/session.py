@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 import torch
 
@@ -32,6 +33,8 @@ from runwright_runtime.run import Run
 from runwright_runtime.signals import STOP, Signals
 from runwright_runtime.starting import Stopped
 from runwright_runtime.state import State
+
+T = TypeVar("T")
 
 EVERY = 1800
 """Seconds between two checkpoints where neither the job nor the program says."""
@@ -221,6 +224,15 @@ class Session:
         """Write a line of one's own among those of progress; only the first process does."""
         self.progress.tell(event, text, step=self.step, **values)
 
+    def alone(self, act: Callable[[], T]) -> T:
+        """What `act` returns in the first process, in all, if it takes up to an hour.
+
+        A RunFailure is raised in all. Waits first for a checkpoint, which has the same group.
+        """
+        if self.checkpoints is not None:
+            self._settle(self.checkpoints)
+        return self.world.told(act, self.world.saving)
+
     def save(self) -> None:
         """Save after this step, whatever the time is. All processes must ask for it."""
         self._wanted = True
@@ -287,8 +299,7 @@ class Session:
 
         Raises Superseded; Unwritable if too many have failed, or this was the last chance.
         """
-        done = checkpoints.wait()
-        if done is None:
+        if (done := checkpoints.wait()) is None:
             return
         waited, share = checkpoints.waited, self._waited(checkpoints)
         values = {"step": done.step, "bytes": done.bytes, "seconds": round(done.seconds, 3)}
@@ -364,11 +375,8 @@ class Session:
         run = self.run
         self.world.told(lambda: run.mark_complete(self.step))
         text = f"complete after step {self.step}"
-        self.progress.tell("complete", text, step=self.step, **self._totals(checkpoints))
-
-    def _totals(self, checkpoints: Checkpoints) -> dict[str, object]:
-        waited = checkpoints.waited
-        return {"waited": round(waited, 3), "waited_share": round(self._waited(checkpoints), 6)}
+        waited, share = round(checkpoints.waited, 3), round(self._waited(checkpoints), 6)
+        self.progress.tell("complete", text, step=self.step, waited=waited, waited_share=share)
 
     def _end(self, error: BaseException | None) -> None:
         """Let go of everything. Raises what ended the program, as what its exit code should be."""

@@ -1,0 +1,1 @@
+"""What train.py and dpo.py are made of."""
