@@ -29,6 +29,8 @@ from compiler.results import RunResult
 
 SELF = "127.0.0.1"
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
+# Variables whose whole value is the rendezvous' port.
+PORTS = frozenset({"MASTER_PORT", "PET_MASTER_PORT"})
 # An image's folder stands here where nothing says where the image has it.
 FOLDER = "/workspace/image"
 # Seconds between checkpoints, so that one comes within a rehearsal.
@@ -134,7 +136,7 @@ def cast(made: RunResult, scale: Scale, python: Interpreter, choice: Choice, roo
         if not scripted:
             words += more
         local = _Local(made.run, here)
-        env = {key: local.here(paths.here(value)) for key, value in env.items()}
+        env = {key: local.here(paths.here(value), port=key in PORTS) for key, value in env.items()}
         env |= {
             "HOME": str(folder / "home"),
             "TMPDIR": str(folder / "tmp"),
