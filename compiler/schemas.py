@@ -226,12 +226,13 @@ def _verdict() -> dict[str, Any]:
     )
     row = _object(
         "A limit that is passed, or would be.",
-        cluster=word,
+        cluster={**perhaps, "description": "Null for a budget, which counts over all of them."},
         team={**perhaps, "description": "Null where the limit is what the cluster has."},
         queue={**perhaps, "description": "Where all that is requested waits, if in one queue."},
         accelerator={
             **perhaps,
-            "description": "cpu counts nodes without any; null counts the team's runs.",
+            "description": "cpu counts nodes without any; null counts the team's runs, and "
+            "accelerator-hours are those of the month, rounded up to whole ones.",
         },
         limit=count,
         limit_at=_object("The line of policy.", path=word, line={"type": "integer", "minimum": 1}),

@@ -1,13 +1,14 @@
-"""A run with which its team may pass its budget of the month.
+"""The run may use more than its team's budget of a month.
 
 ## What it does
-Adds up the accelerator-hours of a team in the month (UTC): those of runs that have ended, as
-observed, or for as long as they were there; and the most that active runs and those that start now
-may use until the month is over. Reports each run that would start and with which the sum is above
-`budget`. A run that waits is asked about when it starts. Runs without accelerators use none.
+Reports a run that could, alone, use more accelerator-hours in one month than the `budget` of its
+team: its accelerators over all nodes, of an elastic run the most, times `max_duration`, and 31 days
+at the most. What others use of the month is another question, which
+[waits-for-budget](waits-for-budget.md) answers.
 
 ## Why it is bad
-The hours that are spent are not known before the bill comes, and then the runs are over.
+The hours that are spent are not known before the bill comes, and then the run is over. Publish
+would hold such a run until the last days of some month.
 
 ## Example
 ```yaml
@@ -33,13 +34,41 @@ defaults: {priority: normal, stop: {grace: 5m}}
 - skypilot-org/skypilot#7837
 """
 
+from collections.abc import Iterator
+
 from compiler.diagnostics import Severity
-from compiler.rules import Rule
+from compiler.model import Run
+from compiler.quantity import duration_text
+from compiler.quota.demand import demand
+from compiler.quota.limits import CPU
+from compiler.rules import Report, Rule
+from compiler.site import Site
 
 RULE = Rule(
     code="RES433",
     severity=Severity.ERROR,
-    stage="source",
+    stage="run",
     sources=("skypilot-org/skypilot#7837",),
     policy=True,
 )
+HOUR, MONTH = 3600, 31 * 86400
+
+
+def check(run: Run, site: Site) -> Iterator[Report]:
+    """What one run may use in one month against all that its team may."""
+    budget = site.team.value.budget
+    count = sum(number for name, number in demand(run).items() if name != CPU)
+    if budget is None or not count or run.stopped:
+        return
+    seconds = min(run.max_duration or MONTH, MONTH)
+    if count * seconds <= budget * HOUR:
+        return
+    fit = budget * HOUR // count // HOUR
+    remedy = f"write {duration_text(fit * HOUR)} or less" if fit else "ask for less"
+    yield Report(
+        ("max_duration",),
+        f"{count} accelerators may use {-(-count * seconds // HOUR)} accelerator-hours in a month; "
+        f"the budget of the team {site.team.name} is {budget}",
+        f"{remedy}, or raise the budget",
+        ((site.team.place("budget"), "the team's budget of a month"),),
+    )

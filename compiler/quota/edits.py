@@ -16,12 +16,14 @@ from compiler.model import Run
 from compiler.nodes import Mapping as Tree
 from compiler.nodes import Scalar
 from compiler.project import Project
+from compiler.quantity import duration_text
 from compiler.quota.demand import demand, least
-from compiler.quota.limits import ClusterLimits
+from compiler.quota.limits import CPU, ClusterLimits
+from compiler.quota.month import HOUR, Purse
 from compiler.quota.sums import Claim, Counted, beside, summed
 from compiler.results import JobResult
 from compiler.rewriting import line_starts
-from compiler.runs.room import RUNS
+from compiler.runs.room import HOURS, RUNS
 from compiler.source import Source
 
 # So many are shown, and so many texts are tried for one kind of edit.
@@ -58,22 +60,24 @@ def suggestions(
     claims: Sequence[Claim],
     limits: Mapping[str, ClusterLimits],
     result: JobResult,
+    purse: Purse | None = None,
 ) -> list[Suggestion]:
     """At most three edits that pass: fewer nodes, fewer accelerators, another accelerator or
-    cluster, in this order.
+    cluster, less time, in this order.
 
     `claims` are those of all jobs in the order of their turns, and `result` the judged file.
     """
     run, source, node = result.models.get(claim.cluster), result.source, result.node
     if run is None or source is None or node is None:
         return []
-    counted = beside(claims, (claim.cluster, claim.team, claim.job), limits)
+    counted = beside(claims, (claim.cluster, claim.team, claim.job), limits, purse)
     if any(lack.accelerator == RUNS for lack in counted.lacking(claim)):
         # No smaller run passes a cap on the number of runs.
         return []
     made: list[Suggestion] = []
-    trial = _Trial(project, claim, claims, limits, source, node, result)
-    for kind in (_fewer_nodes, _fewer_accelerators, _other_accelerator, _other_cluster):
+    trial = _Trial(project, claim, claims, limits, source, node, result, purse)
+    kinds = (_fewer_nodes, _fewer_accelerators, _other_accelerator, _other_cluster, _less_time)
+    for kind in kinds:
         for number, change in enumerate(kind(run, claim, counted, limits)):
             if trial.passes(change):
                 said = f"{claim.team}/{claim.job}"
@@ -141,6 +145,22 @@ def _other_cluster(
             yield _Change("cluster", ("cluster",), claim.cluster, name, name)
 
 
+def _less_time(
+    run: Run, claim: Claim, counted: Counted, limits: Mapping[str, ClusterLimits]
+) -> Iterator[_Change]:
+    """As many whole hours as the budget of the team's month leaves."""
+    del limits
+    lacks = counted.lacking(claim)
+    count = sum(number for name, number in claim.demand.items() if name != CPU)
+    if not count or run.max_duration is None or any(one.accelerator != HOURS for one in lacks):
+        return
+    for lack in lacks:
+        hours = min(lack.free // count, (run.max_duration - 1) // HOUR)
+        if hours > 0:
+            old, new = duration_text(run.max_duration), duration_text(hours * HOUR)
+            yield _Change("max_duration", ("max_duration",), old, new, claim.cluster)
+
+
 class _Trial:
     """The file of a claim, with one value of it replaced."""
 
@@ -153,12 +173,14 @@ class _Trial:
         source: Source,
         node: Tree,
         result: JobResult,
+        purse: Purse | None,
     ) -> None:
         self.project = project
         self.claim = claim
         self.claims = claims
         self.limits = limits
-        self.holding = summed(claims, limits).holding
+        self.purse = purse
+        self.holding = summed(claims, limits, purse).holding
         self.source = source
         self.node = node
         self.clusters = result.clusters
@@ -189,13 +211,14 @@ class _Trial:
             queue=run.queue or "",
             demand=demand(run),
             least=least(run),
+            seconds=run.max_duration or 0,
         )
         return self._all_keep(claim)
 
     def _all_keep(self, edited: Claim) -> bool:
         """Whether the edited claim has room at its turn, and takes it from none after it."""
         changed = [edited if one is self.claim else one for one in self.claims]
-        after = {id(one) for one in summed(changed, self.limits).holding}
+        after = {id(one) for one in summed(changed, self.limits, self.purse).holding}
         return id(edited) in after and all(id(one) in after for one in self.holding)
 
     def _text(self, change: _Change) -> str | None:

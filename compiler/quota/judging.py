@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from compiler.diagnostics import CompilerError, Finding, Place
 from compiler.memory import Checked, Judged, RunSummary
 from compiler.project import Project
-from compiler.quota.budget import overspent
+from compiler.quota.budget import overspent, rows_of, spending
 from compiler.quota.limits import ClusterLimits, limits_of
-from compiler.quota.remembered import Page, Use, asked_of, content
+from compiler.quota.month import use_of
+from compiler.quota.remembered import Page, asked_of, content
 from compiler.quota.standing import stand
 from compiler.quota.sums import Claim, summed
 from compiler.quota.telling import Told, findings_of, row_of
@@ -38,18 +39,19 @@ def judged(
     """
     limits = limits_here(project)
     claims = _Claims(project, checked, stamps, known).all()
-    counted = summed(claims, limits)
+    pages = {path: known[path] for path in stamps}
+    spent = spending(project, pages.values(), claims)
+    counted = summed(claims, limits, spent.purse)
     found = list(counted.found())
-    if found:
+    if found or counted.overdrawn:
         # Only now the order matters.
         claims = _in_order(project, claims)
-        counted = summed(claims, limits)
+        counted = summed(claims, limits, spent.purse)
         found = list(counted.found())
-    told = Told(project, claims, limits, wanted)
-    rows = [row_of(told, breach) for breach in found]
-    findings = list(findings_of(told, found))
-    findings += overspent(told, counted.starts, known.values())
-    findings += _without_policy(project, known)
+    told = Told(project, claims, limits, wanted, purse=spent.purse)
+    rows = [row_of(told, breach) for breach in found] + rows_of(told, counted, spent)
+    findings = [*findings_of(told, found), *overspent(told, counted, spent)]
+    findings += _without_policy(project, pages)
     teams = {job.path: job.team for job in checked.jobs}
     return everywhere(findings, teams, project.policy, project.today), rows
 
@@ -204,22 +206,7 @@ def _beyond(job: Judged) -> list[Claim]:
 
 def page_of(ledger: Ledger, stamp: str) -> Page:
     """What of a ledger is asked again at each verdict."""
-    uses = [
-        Use(
-            number=run.number,
-            name=run.name,
-            cluster=run.cluster,
-            active=run.active,
-            started=run.started.at if run.started is not None else "",
-            ended=run.ended.at if run.ended is not None else "",
-            demand=dict(run.accelerators),
-            declared_hours=run.declared_hours,
-            real_hours=run.real_hours,
-            finished=run.reason == "finished",
-        )
-        for run in ledger.runs
-        if run.launched
-    ]
+    uses = [use_of(run) for run in ledger.runs if run.launched]
     return Page(stamp, ledger.team, ledger.job, list(ledger.also), uses)
 
 

@@ -89,6 +89,15 @@ def limits_of(policy: Policy) -> dict[str, ClusterLimits]:
     return {name: _of_cluster(cluster, policy) for name, cluster in policy.clusters.items()}
 
 
+def budgets(policy: Policy) -> dict[str, int]:
+    """The accelerator-hours that teams may use in a month, of those that have a budget."""
+    return {
+        name: team.value.budget
+        for name, team in policy.teams.items()
+        if team.value.budget is not None
+    }
+
+
 def _of_cluster(cluster: Document[Cluster], policy: Policy) -> ClusterLimits:
     value, catalogue = cluster.value, cluster.value.accelerators or {}
     capacity = {name: entry.per_node * entry.nodes for name, entry in catalogue.items()}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from compiler.project import Project
-from compiler.quota.budget import overspent
+from compiler.quota.budget import rows_of, spending
 from compiler.quota.judging import limits_here, page_of
 from compiler.quota.standing import until
 from compiler.quota.sums import Claim, summed
@@ -25,8 +25,8 @@ def planned(
     after: Mapping[Key, Ledger],
     results: Mapping[Key, JobResult],
     caused: Caused,
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """The limits that the runs of a change pass, as rows of JSON, and budgets, in words.
+) -> list[dict[str, Any]]:
+    """The limits and budgets that the runs of a change pass, as rows of JSON.
 
     What is active stays first; then come what starts and what is held, in the order of decisions.
     """
@@ -38,28 +38,27 @@ def planned(
         old = before.get((item.team, item.book))
         if ledger is None:
             continue
-        run = ledger.active(item.cluster) or ledger.held(item.cluster)
-        if run is None:
-            continue
         was = old.active(item.cluster) if old is not None else None
-        starts = caused(item) and (was is None or was.number != run.number)
-        holds = run.active and not starts
-        claims.append(_claim(item, run, results.get((item.team, item.job)), holds))
-        if starts:
-            news.add((item.cluster, item.team, item.job))
+        # Where one goes on until the next one fits, both are there.
+        for run in (ledger.active(item.cluster), ledger.held(item.cluster)):
+            if run is None:
+                continue
+            starts = caused(item) and (was is None or was.number != run.number)
+            holds = run.active and not starts
+            claims.append(_claim(item, run, results.get((item.team, item.job)), holds))
+            if starts:
+                news.add((item.cluster, item.team, item.job))
     claims.sort(key=lambda claim: not claim.active)
-    told = Told(project, claims, limits, [], results)
-    counted = summed(claims, limits)
-    found = [
-        breach
-        for breach in counted.found()
-        if any((one.cluster, one.team, one.job) in news for one in breach.waiting)
-    ]
-    pages = [page_of(ledger, "") for ledger in before.values()]
-    passed = [
-        f"{item.place.path}: {item.message}" for item in overspent(told, counted.starts, pages)
-    ]
-    return [row_of(told, breach) for breach in found], passed
+    spent = spending(project, (page_of(ledger, "") for ledger in before.values()), claims)
+    told = Told(project, claims, limits, [], results, spent.purse)
+    counted = summed(claims, limits, spent.purse)
+
+    def asked(waiting: Iterable[Claim]) -> bool:
+        return any((one.cluster, one.team, one.job) in news for one in waiting)
+
+    rows = [row_of(told, breach) for breach in counted.found() if asked(breach.waiting)]
+    teams = {claim.team for claim in counted.overdrawn if asked([claim])}
+    return rows + [row for row in rows_of(told, counted, spent) if row["team"] in teams]
 
 
 def _claim(item: JobDecision, run: Entry, result: JobResult | None, holds: bool) -> Claim:

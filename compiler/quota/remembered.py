@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from compiler.cachefile import load_cached, save_cached
 from compiler.diagnostics import CompilerError
 from compiler.memory import Checked, Judged
+from compiler.quota.month import Use
 from compiler.repository import Repository
 
 LEDGER = "overlays/ledger"
@@ -49,21 +50,6 @@ class Page(Struct):
     runs: list[Use]
     asked: str = ""
     claims: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-
-
-class Use(Struct):
-    """One launched run: when it was there and what it held. Times are RFC 3339, '' for none."""
-
-    number: int
-    name: str
-    cluster: str
-    active: bool
-    started: str
-    ended: str
-    demand: dict[str, int]
-    declared_hours: str
-    real_hours: str
-    finished: bool
 
 
 def stamps(repository: Repository) -> dict[str, str]:

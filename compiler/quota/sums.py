@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from compiler.quota.limits import CPU, ClusterLimits, Line
-from compiler.runs.room import RUNS, Demand, Lack, Limits, Room
+from compiler.quota.month import Purse, yet
+from compiler.runs.room import HOURS, RUNS, Demand, Lack, Limits, Room
 
 Spot = tuple[str, str | None, str]
 """A limit: cluster, team (None for what the cluster has), and accelerator or `RUNS`."""
@@ -94,36 +95,59 @@ def breaches(claims: Sequence[Claim], limits: Mapping[str, ClusterLimits]) -> li
     return list(summed(claims, limits).found())
 
 
-def summed(claims: Sequence[Claim], limits: Mapping[str, ClusterLimits]) -> Counted:
+def summed(
+    claims: Sequence[Claim], limits: Mapping[str, ClusterLimits], purse: Purse | None = None
+) -> Counted:
     """All claims, each after those before it."""
-    counted = Counted(limits)
+    counted = Counted(limits, purse)
     for claim in claims:
         counted.add(claim)
     return counted
 
 
 class Counted:
-    """Claims, summed one after another."""
+    """Claims, summed one after another.
 
-    def __init__(self, limits: Mapping[str, ClusterLimits]) -> None:
+    What active claims may use this month stands in the `purse` already. `overdrawn` are those that
+    nothing but their team's budget stands against.
+    """
+
+    def __init__(self, limits: Mapping[str, ClusterLimits], purse: Purse | None = None) -> None:
         self.limits = limits
-        self.room = Room(rooms(limits, waits=False))
+        self.room = Room(rooms(limits, waits=False), purse)
         self.holding: list[Claim] = []
+        self.overdrawn: list[Claim] = []
         self.waiting: dict[Spot, tuple[Lack, list[Claim]]] = {}
 
     def lacking(self, claim: Claim) -> list[Lack]:
         """The limits that stand against a claim now."""
         least = None if self._waits(claim) else claim.least
-        return list(self.room.lacking(claim.cluster, claim.team, claim.demand, None, least))
+        return list(
+            self.room.lacking(
+                claim.cluster, claim.team, claim.demand, None, least, self.seconds(claim)
+            )
+        )
+
+    def seconds(self, claim: Claim) -> int:
+        """The accelerator-seconds of this month that a claim asks for; none for one that holds."""
+        purse = self.room.purse
+        if purse is None or claim.active or claim.team not in purse.hours:
+            return 0
+        return yet(purse.month, claim.demand, claim.seconds)
 
     def add(self, claim: Claim) -> None:
         """Let a claim take its room, or wait for it."""
         lacks = [] if claim.active else self.lacking(claim)
+        if lacks and all(lack.accelerator == HOURS for lack in lacks) and not claim.refused:
+            self.overdrawn.append(claim)
         for lack in lacks:
+            if lack.accelerator == HOURS:
+                continue
             spot = (claim.cluster, lack.team, lack.accelerator)
             self.waiting.setdefault(spot, (lack, []))[1].append(claim)
         if not lacks and not claim.refused:
             self.room.take(claim.cluster, claim.team, claim.demand)
+            self.room.spend(claim.team, self.seconds(claim))
             self.holding.append(claim)
 
     @property
@@ -194,13 +218,16 @@ class Counted:
 
 
 def beside(
-    claims: Iterable[Claim], place: tuple[str, str, str], limits: Mapping[str, ClusterLimits]
+    claims: Iterable[Claim],
+    place: tuple[str, str, str],
+    limits: Mapping[str, ClusterLimits],
+    purse: Purse | None = None,
 ) -> Counted:
     """What is counted without a job on a cluster: `place` is cluster, team and job.
 
     What fits beside all the others when its turn comes takes nothing from those after it.
     """
-    counted = Counted(limits)
+    counted = Counted(limits, purse)
     for claim in claims:
         if claim.active or (claim.cluster, claim.team, claim.job) != place:
             counted.add(claim)

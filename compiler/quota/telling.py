@@ -13,6 +13,7 @@ from compiler.model import Run
 from compiler.project import Project
 from compiler.quota.edits import Suggestion, suggestions
 from compiler.quota.limits import CPU, ClusterLimits
+from compiler.quota.month import Purse
 from compiler.quota.sums import Breach, Claim
 from compiler.results import JobResult
 from compiler.rules import Route, finding
@@ -34,11 +35,13 @@ class Told:
         limits: Mapping[str, ClusterLimits],
         wanted: Sequence[str] = (),
         results: Mapping[tuple[str, str], JobResult] | None = None,
+        purse: Purse | None = None,
     ) -> None:
         self.project = project
         self.claims = claims
         self.limits = limits
         self.wanted = wanted
+        self.purse = purse
         self._results = {result.path: result for result in (results or {}).values()}
         self._edits: dict[tuple[str, str, str], list[Suggestion]] = {}
 
@@ -59,7 +62,7 @@ class Told:
             if len(self._edits) >= MOST:
                 return []
             self._edits[place] = suggestions(
-                self.project, claim, self.claims, self.limits, self.result(claim)
+                self.project, claim, self.claims, self.limits, self.result(claim), self.purse
             )
         return self._edits[place]
 
@@ -90,8 +93,11 @@ class Told:
 
     def owner(self, claim: Claim) -> str:
         """Who answers for a job: whom it names, else the owners of its team."""
-        team = self.project.policy.teams.get(claim.team)
-        return claim.owner or (", ".join(team.value.owners) if team is not None else "")
+        return claim.owner or self.owners(claim.team)
+
+    def owners(self, name: str) -> str:
+        team = self.project.policy.teams.get(name)
+        return ", ".join(team.value.owners) if team is not None else ""
 
 
 def row_of(told: Told, breach: Breach) -> dict[str, Any]:

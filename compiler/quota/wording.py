@@ -17,6 +17,9 @@ def lines_of(verdict: Iterable[Mapping[str, Any]]) -> list[str]:
         unit = row["accelerator"] or "runs"
         unit = "nodes" if unit == "cpu" else unit
         whose = f"{row['team']} on {row['cluster']}" if row["team"] else f"all of {row['cluster']}"
+        if row["cluster"] is None:
+            # A budget counts over all clusters; what is active may come to so much.
+            whose = f"{row['team']} this month"
         at = row["limit_at"]
         made.append(
             f"{whose}: {row['held']:,} of {row['limit']:,} {unit} taken, "

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from compiler.quota.month import use_of, used, yet
 from compiler.runs.declared import Declared, Facts, Key, StopNow, Target
 from compiler.runs.engine import Decision, End, Ending, Wanted, decide
 from compiler.runs.entries import Entry, Ledger, Moment
-from compiler.runs.room import Room
+from compiler.runs.room import HOURS, Lack, Room
 from compiler.runs.stopguard import Place
 from compiler.runs.stops import Stopped, image_stopped, stopped
 
@@ -76,6 +78,8 @@ class Deciding:
             for run in ledger.runs:
                 if run.active:
                     room.take(run.cluster, team, run.accelerators)
+                if run.launched:
+                    room.spend(team, self._spends(team, run))
         self.stopped: dict[Place, Stopped] = {}
         # Ends that `policy/stops/` brought about before the table was asked.
         self.ahead: dict[Place, End] = {}
@@ -142,14 +146,57 @@ class Deciding:
         def fits(release: bool) -> bool:
             if target is None:
                 return True
-            back = active.accelerators if release and active is not None else None
-            return self.room.fits(item.cluster, item.team, target.demand, back, target.least)
+            lacks = self._lacking(item, target, active if release else None)
+            return next(lacks, None) is None
 
         wanted = _wanted(item, self.stopped[item.place].job)
         decision = decide(item.cluster, wanted, ledger, fits, ledger.next_number)
         if self.facts.halted and (decision.starts or decision.action == "hold"):
             return self._halted(decision, active)
+        if decision.waits and target is not None:
+            return self._without_hours(item, target, active, decision)
         return self._without_stopped_image(ledger, decision)
+
+    def _lacking(self, item: Item, target: Target, released: Entry | None) -> Iterator[Lack]:
+        """The limits that stand against a start, were an active run `released` first."""
+        purse = self.room.purse
+        seconds: Fraction | int = 0
+        if purse is not None and item.team in purse.hours:
+            seconds = yet(purse.month, target.demand, target.seconds)
+            if released is not None:
+                seconds -= self._leaves(item.team, released)
+        back = released.accelerators if released is not None else None
+        return self.room.lacking(
+            item.cluster, item.team, target.demand, back, target.least, seconds
+        )
+
+    def _without_hours(
+        self, item: Item, target: Target, active: Entry | None, decision: Decision
+    ) -> Decision:
+        """What waits, with the reason told where it is the budget alone."""
+        lacks = list(self._lacking(item, target, active))
+        if any(lack.accelerator != HOURS for lack in lacks):
+            return decision
+        for lack in lacks:
+            left = max(0, lack.free)
+            said = (
+                f"of the {lack.limit} accelerator-hours of {item.team} this month {left} are left"
+            )
+            return replace(decision, reason=f"{decision.reason}: {said}")
+        return decision
+
+    def _spends(self, team: str, run: Entry) -> Fraction:
+        """The accelerator-seconds of a run in this month, of an active one the most; none where no
+        budget asks for them."""
+        purse = self.room.purse
+        if purse is None or team not in purse.hours:
+            return Fraction(0)
+        return used(purse.month, use_of(run), run.active)
+
+    def _leaves(self, team: str, run: Entry) -> Fraction:
+        """What of the month an active run leaves when it ends now."""
+        ended = run.end("superseded", "unknown", self.moment)
+        return self._spends(team, run) - self._spends(team, ended)
 
     def _halted(self, decision: Decision, active: Entry | None) -> Decision:
         """Row a for a start: a stop that nobody can read is not one that is absent."""
@@ -188,15 +235,20 @@ class Deciding:
         if decision.action == "hold":
             entry = replace(entry, state="held", held=self.moment)
         else:
-            held = waited.held if waited is not None else None
-            entry = replace(entry, state="active", listed=True, held=held, started=self.moment)
+            started, held = self.moment, None
+            if waited is not None:
+                # It is not the commit that starts it, but that there is room by now.
+                held, started = waited.held, Moment(self.facts.today.isoformat(), self.facts.source)
+            entry = replace(entry, state="active", listed=True, held=held, started=started)
             self.room.take(item.cluster, item.team, target.demand)
+            self.room.spend(item.team, self._spends(item.team, entry))
         self.books[item.key] = ledger.with_run(entry)
         return gave_back
 
     def _end(self, item: Item, run: Entry, end: End) -> None:
         if run.active:
             self.room.release(item.cluster, item.team, run.accelerators)
+            self.room.spend(item.team, -self._leaves(item.team, run))
         moment = self.moment
         if end.reason == "expired":
             moment = Moment(self.facts.today.isoformat(), self.facts.source, "clock")

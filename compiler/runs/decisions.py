@@ -19,7 +19,6 @@ from compiler.runs.fold import Facts, JobDecision, Key, Outcome, fold
 from compiler.runs.git import Git
 from compiler.runs.observations import Observation
 from compiler.runs.reverts import pure_revert
-from compiler.runs.room import Room
 from compiler.runs.sameness import today_digests
 
 KEEP = timedelta(hours=72)
@@ -90,7 +89,7 @@ def folded(
         gathered.declared,
         request.observations,
         gathering.stops(project),
-        Room(gathering.limits(project)),
+        gathering.room(project),
         facts,
         today_digests(project, gathered.results, ledgers),
         stop_guard=rules.stop_guard if rules and guarded else None,

@@ -16,7 +16,8 @@ Key = tuple[str, str]
 class Target(Struct, frozen=True):
     """What a declaration wants on one cluster; the digests are today's.
 
-    `demand` is what its run holds at the most, `least` what an elastic one begins with.
+    `demand` is what its run holds at the most, `least` what an elastic one begins with. `seconds`
+    is the longest that it may run, 0 for no limit.
     """
 
     training: str
@@ -31,6 +32,7 @@ class Target(Struct, frozen=True):
     declared_hours: str = ""
     refused: str = ""
     least: Demand | None = None
+    seconds: int = 0
 
 
 class Declared(Struct, frozen=True):

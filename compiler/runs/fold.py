@@ -79,7 +79,8 @@ def fold(
 
     `same` gives, by ledger and number, the digests that today's compiler computes for a run of the
     ledger; where it is silent the recorded ones stand. The ledgers that come out keep what was
-    recorded. `room` is empty at first; it holds the active runs afterwards.
+    recorded. `room` is empty at first; it holds the active runs afterwards. What runs have used of
+    the month of its purse is summed here.
 
     Where more than `stop_guard`, a share, of the running accelerators would stop, now or once
     there is room for what takes their place, the stops and the starts that rest on them are
@@ -98,7 +99,7 @@ def fold(
         guard, withheld = guarded(
             books, stopping, stop_guard, allow_stops, pure_revert, facts.source
         )
-    deciding = Deciding(books, items, stops, Room(room.limits), facts)
+    deciding = Deciding(books, items, stops, Room(room.limits, room.purse), facts)
     decisions = deciding.decided(withheld)
     room.become(deciding.room)
     return Outcome(

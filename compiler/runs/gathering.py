@@ -20,13 +20,14 @@ from compiler.nodes import Mapping as Tree
 from compiler.nodes import Scalar
 from compiler.project import Project
 from compiler.quota.demand import demand, least
-from compiler.quota.limits import limits_of
+from compiler.quota.limits import budgets, limits_of
+from compiler.quota.month import Month, Purse
 from compiler.quota.sums import rooms
 from compiler.results import JobResult, summarised
 from compiler.rules import registered
 from compiler.runs.entries import Ledger
 from compiler.runs.fold import Declared, Key, StopNow, Target
-from compiler.runs.room import Limits
+from compiler.runs.room import Limits, Room
 from compiler.site import operational_env
 
 Ranks = Callable[[str], int]
@@ -191,6 +192,7 @@ def _target(run: Run, project: Project, refused: str) -> Target:
         operation=operation(run, patterns),
         demand=demand(run),
         least=least(run),
+        seconds=run.max_duration or 0,
         guarded=guarded(run),
         resume_from=resume,
         nodes=run.nodes,
@@ -235,6 +237,11 @@ def _broken_teams(
 def limits(project: Project) -> dict[str, Limits]:
     """The room on each cluster, as policy has it."""
     return rooms(limits_of(project.policy))
+
+
+def room(project: Project) -> Room:
+    """The room on all clusters, and what the budgets of the month allow."""
+    return Room(limits(project), Purse(Month.of(project.at), budgets(project.policy)))
 
 
 def stops(project: Project) -> list[StopNow]:

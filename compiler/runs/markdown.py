@@ -117,7 +117,6 @@ def _tail(report: Report) -> Iterator[str]:
         ("Runs that go on although nothing new would start", grandfathered_lines(report.account)),
         ("Quota: accelerators held, before → after", quota_lines(report.account.quota)),
         ("Verdict: who holds what these runs want", lines_of(report.verdict)),
-        ("Budget of the month", report.budgets),
         ("Last observations", observed_lines(report)),
         ("Notes", report.notes),
     ):

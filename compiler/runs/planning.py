@@ -99,7 +99,6 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
             _decided(repository, git, books, trees.new, question, at, old) as new,
         ):
             changed = git.changed(trees.old, trees.new)
-            verdict, budgets = _verdict(old, new)
             report = Report(
                 new.account,
                 trees.source,
@@ -110,8 +109,7 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
                 pending=_pending(old, new),
                 title="plan",
                 effects=effects(_judged(old), _judged(new), changed, new.outcome),
-                verdict=verdict,
-                budgets=budgets,
+                verdict=_verdict(old, new),
             )
             if question.diff:
                 _add_diff(report, git, books, new)
@@ -122,8 +120,8 @@ def _judged(side: _Decided) -> Judgement:
     return Judgement(side.project, side.gathered.results, side.gathered.findings)
 
 
-def _verdict(old: _Decided, new: _Decided) -> tuple[list[dict[str, Any]], list[str]]:
-    """The limits that what the change starts would pass."""
+def _verdict(old: _Decided, new: _Decided) -> list[dict[str, Any]]:
+    """The limits and budgets that what the change starts would pass."""
     known = _by_place(old.outcome.decisions)
     return planned(
         new.project,

@@ -38,8 +38,7 @@ class Report(Struct):
     publish commit, '' for none. `head` says what was looked at, `notes` what else a reader should
     know. `diff` is the rendered difference, `now` the time that ages are counted to. `pending` says
     that other lines would happen without the change, `effects` which jobs it fails or frees that it
-    does not touch. `verdict` are the limits that what it starts would pass, and `budgets` the runs
-    with which a team passes its budget, in words.
+    does not touch. `verdict` are the limits and budgets that what it starts would pass.
     """
 
     account: Account
@@ -53,7 +52,6 @@ class Report(Struct):
     title: str = "publish"
     effects: list[Effect] = field(default_factory=list[Effect])
     verdict: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    budgets: list[str] = field(default_factory=list[str])
 
 
 def sections(account: Account) -> Iterator[tuple[str, list[Line]]]:
@@ -215,7 +213,6 @@ def as_text(report: Report) -> str:
     lines += _block("grandfathered", [visible(row) for row in grandfathered_lines(account)])
     lines += _block("quota (accelerators held)", quota_lines(account.quota))
     lines += _block("verdict", [visible(row) for row in lines_of(report.verdict)])
-    lines += _block("budget", [visible(row) for row in report.budgets])
     lines += _block("observed", observed_lines(report))
     if account.guard is not None:
         lines += ["", f"stop guard: {account.guard.text}"]

@@ -1,22 +1,27 @@
 """Room on a cluster: what runs hold now, and whether one more fits.
 
-All numbers are whole accelerators (or nodes, for runs without any); nothing is ever rounded.
+Accelerators are whole numbers (or nodes, for runs without any). Of a budget accelerator-seconds
+count, in exact fractions; only what is left of it is rounded, down, to be shown in hours.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import TypeVar
 
 from msgspec import Struct, field
 
 from compiler.quota.limits import CPU
+from compiler.quota.month import HOUR, Purse
 
-__all__ = ["CPU", "RUNS", "Demand", "Lack", "Limits", "Room"]
+__all__ = ["CPU", "HOURS", "RUNS", "Demand", "Lack", "Limits", "Room"]
 
 # The name under which a team's runs are counted, each as one.
 RUNS = "#runs"
+# The name under which the accelerator-hours of a team's month are counted, over all clusters.
+HOURS = "#hours"
 Demand = Mapping[str, int]
 Key = TypeVar("Key")
 
@@ -37,8 +42,8 @@ class Limits(Struct, frozen=True):
 class Lack(Struct, frozen=True):
     """A limit that one more run would pass.
 
-    `team` is None where the limit is what the cluster has. `free` is what is left below the limit,
-    negative where more is held than it allows.
+    `team` is None where the limit is what the cluster has. Of `HOURS` limit and free are hours.
+    `free` is what is left below the limit, negative where more is held than it allows.
     """
 
     team: str | None
@@ -48,10 +53,15 @@ class Lack(Struct, frozen=True):
 
 
 class Room:
-    """Who holds what, on all clusters, while one publish is decided."""
+    """Who holds what, on all clusters, while one publish is decided.
 
-    def __init__(self, limits: Mapping[str, Limits]) -> None:
+    `purse` says what the teams' budgets leave for what starts; None where nobody asks.
+    """
+
+    def __init__(self, limits: Mapping[str, Limits], purse: Purse | None = None) -> None:
         self.limits = limits
+        self.purse = purse
+        self._spent = dict(purse.spent) if purse is not None else {}
         self._cluster: dict[str, Counter[str]] = {}
         self._team: dict[tuple[str, str], Counter[str]] = {}
 
@@ -68,9 +78,17 @@ class Room:
         own = self._cluster.get(cluster) if team is None else self._team.get((cluster, team))
         return own[accelerator] if own is not None else 0
 
+    def spend(self, team: str, seconds: Fraction | int) -> None:
+        """So many accelerator-seconds of a team's month may be used; fewer than none are saved."""
+        self._spent[team] = self._spent.get(team, Fraction(0)) + seconds
+
+    def spent(self, team: str) -> Fraction:
+        """The accelerator-seconds of a team's month that are used or may be."""
+        return self._spent.get(team, Fraction(0))
+
     def become(self, other: Room) -> None:
         """Hold what the other one holds."""
-        self._cluster, self._team = other._cluster, other._team
+        self._cluster, self._team, self._spent = other._cluster, other._team, other._spent
 
     def fits(
         self,
@@ -79,12 +97,14 @@ class Room:
         demand: Demand,
         given_back: Demand | None,
         least: Demand | None = None,
+        seconds: Fraction | int = 0,
     ) -> bool:
         """Whether `demand` has room, were a run that holds `given_back` ended first.
 
-        `least` is what an elastic run needs to begin with.
+        `least` is what an elastic run needs to begin with, `seconds` what of its team's month it
+        may use, less what that other run leaves.
         """
-        return next(self.lacking(cluster, team, demand, given_back, least), None) is None
+        return next(self.lacking(cluster, team, demand, given_back, least, seconds), None) is None
 
     def lacking(
         self,
@@ -93,16 +113,32 @@ class Room:
         demand: Demand,
         given_back: Demand | None = None,
         least: Demand | None = None,
+        seconds: Fraction | int = 0,
     ) -> Iterator[Lack]:
-        """The limits that stand against one more run, those of the team first.
+        """The limits that stand against one more run, those of the team first, its budget last.
 
         Quota and cap bound the most that it may hold. What the cluster has bounds what it begins
         with: an elastic run starts with its least nodes and grows as others come free. A queue of
         the cluster's own admits all of its pods together, so that there the most counts twice.
         """
         limits = self.limits.get(cluster)
-        if limits is None:
-            return
+        if limits is not None:
+            yield from self._full(limits, cluster, team, demand, given_back, least)
+        budget = self.purse.hours.get(team) if self.purse is not None else None
+        if budget is not None and seconds > 0:
+            left = budget * HOUR - self.spent(team)
+            if seconds > left:
+                yield Lack(team, HOURS, budget, left.numerator // (left.denominator * HOUR))
+
+    def _full(
+        self,
+        limits: Limits,
+        cluster: str,
+        team: str,
+        demand: Demand,
+        given_back: Demand | None,
+        least: Demand | None,
+    ) -> Iterator[Lack]:
         most = limits.runs.get(team)
         if most is not None:
             running = self.held(cluster, team, RUNS) - (0 if given_back is None else 1)

@@ -247,7 +247,7 @@ def test_what_cannot_be_waived_is_told(rule: str) -> None:
     assert spot(warned) == "jobs/example.yaml:7:16"
 
 
-def test_a_budget_that_would_be_passed_is_waived_for_a_job(tmp_path: Path) -> None:
+def test_a_run_beyond_the_budget_is_waived_for_a_job(tmp_path: Path) -> None:
     team = policy("policy/teams/nlp.yaml", ("budget: 60000", "budget: 10"))
     files = {**team, "jobs/example.yaml": job(), "jobs/nlp/other.yaml": job(team=None)}
     found = of("budget-passed", at("2026-03-01", files, tmp_path / "a"))
@@ -258,7 +258,6 @@ def test_a_budget_that_would_be_passed_is_waived_for_a_job(tmp_path: Path) -> No
     after = at("2026-03-21", files, tmp_path / "c")
     (item,) = [one for one in after if one.place.path == "jobs/nlp/other.yaml"]
     assert item.message.endswith("(waived until 2026-03-20)")
-    # Nobody knows whether it will be needed tomorrow.
     assert of("unused-waiver", after) == []
 
 

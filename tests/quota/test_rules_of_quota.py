@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from declarations import checked, findings, job, of, only, policy, repository, spot
+from declarations import TODAY, checked, findings, job, of, only, policy, repository, spot
 
 from compiler.check import check
 from compiler.diagnostics import Finding, Severity
@@ -181,20 +181,34 @@ def test_runs_at_once_are_a_limit_of_the_verdict(tmp_path: Path) -> None:
     assert item.help == "nothing smaller would fit now: leave it to wait"
 
 
-def test_budget_passed_counts_only_what_is_left_of_the_month(tmp_path: Path) -> None:
-    small = policy(NLP, ("budget: 60000", "budget: 1000"))
-    found = told(small, tmp_path, datetime(2026, 2, 10, 9, tzinfo=UTC))
-    assert {item.rule for item in found} == {"budget-passed"}
-    # On the last day 24 hours of 112 accelerators are left, 2688 in all; 768 for each of three.
-    last = told(small, tmp_path / "last", datetime(2026, 2, 28, 9, tzinfo=UTC))
-    assert [item.place.path for item in last] == [
-        "jobs/nlp/dpo-elastic.yaml",
-        "jobs/nlp/llm-train.yaml",
-    ]
-    assert "may use 768 accelerator-hours in February 2026; of the 1000 of the team nlp" in (
-        last[0].message
+def test_budget_passed_asks_what_one_run_may_use_in_any_month() -> None:
+    budget = ("budget: 60000", "budget: 191")
+    item = only("budget-passed", findings(job(), policy(NLP, budget)))
+    assert spot(item) == "jobs/example.yaml:5:15"
+    assert item.message == (
+        "8 accelerators may use 192 accelerator-hours in a month; the budget of the team nlp is 191"
     )
-    assert "nlp/llm-sft (768)" in last[0].message
+    assert item.help == "write 23h or less, or raise the budget"
+    assert findings(job(), policy(NLP, ("budget: 60000", "budget: 192"))) == []
+    # Of two months, each has its own budget.
+    long = job(max_duration="70d", num_nodes=None)
+    days = policy(
+        NLP, ("budget: 60000", f"budget: {31 * 24 * 8}"), ("duration: 7d", "duration: 90d")
+    )
+    assert of("budget-passed", findings(long, days)) == []
+    assert of("budget-passed", findings(job(state="stopped"), policy(NLP, budget))) == []
+
+
+def test_waits_for_budget_counts_only_what_is_left_of_the_month(tmp_path: Path) -> None:
+    small = policy(NLP, ("budget: 60000", "budget: 6000"))
+    item = only("waits-for-budget", told(small, tmp_path, datetime(2026, 2, 10, 9, tzinfo=UTC)))
+    assert item.place.path == "jobs/nlp/llm-train.yaml"
+    assert "may use 4608 accelerator-hours in February 2026; of the 6000 of the team nlp" in (
+        item.message
+    )
+    assert "nlp/dpo-elastic (1536), nlp/llm-sft (768)" in item.message
+    # On the last day all of them together can use no more than 24 hours of their accelerators.
+    assert told(small, tmp_path / "last", datetime(2026, 2, 28, 9, tzinfo=UTC)) == []
 
 
 def ledger(team: str, name: str, accelerators: int, declared: str, cluster: str = "west") -> str:
@@ -237,10 +251,20 @@ def test_the_hours_of_an_active_run_count_against_the_budget_of_both_months(
     root = repository(tmp_path / "repository", files)
     # `long` began on 28 February at 8 and ends at the latest a day later: 8 hours of March, on 8
     # accelerators, are 64. `next` may use 192 more.
-    item = only("budget-passed", checked(root))
+    item = only("waits-for-budget", checked(root))
     assert item.place.path == "jobs/nlp/next.yaml"
     assert "may use 192 accelerator-hours in March 2026; of the 255" in item.message
-    assert "64 are used or may be: nlp/long-r1 (64)" in item.message
+    assert "64 are used or may be: nlp/long-r1 (64); publish holds it" in item.message
+    assert item.help.startswith("now would fit: ")
+    assert item.help.endswith("`max_duration: 24h → 23h`")
+    (row,) = check(Project(Repository(root), at=TODAY), processes=1).verdict
+    assert (row["cluster"], row["team"], row["accelerator"]) == (None, "nlp", "accelerator-hours")
+    assert (row["limit"], row["held"], row["requested"]) == (255, 64, 192)
+    assert row["limit_at"] == {"path": NLP, "line": 16}
+    (holder,) = row["holders"]
+    assert (holder["job"], holder["run"], holder["accelerators"]) == ("nlp/long", "long-r1", 64)
+    assert holder["until"] == "2026-03-01T08:00:00+00:00"
+    assert row["waiting"] == [{"job": "nlp/next", "accelerators": 192}]
     more = policy(NLP, ("budget: 60000", "budget: 256"))
     (root / NLP).write_text(more[NLP], "utf-8")
     assert checked(root) == []

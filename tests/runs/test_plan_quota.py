@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from company import CLUSTER, TEAM, Company, job, without_proof
 from jsonschema import validate
 
@@ -17,6 +19,16 @@ def company(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Company:
     monkeypatch.setenv("COMPILER_CACHE", str(tmp_path / "cache"))
     without_proof(monkeypatch)
     return Company(tmp_path)
+
+
+def ledgers(company: Company) -> list[dict[str, Any]]:
+    """All runs, as the ledgers have them."""
+    paths = sorted(company.root.glob("overlays/ledger/nlp/*.yaml"))
+    return [run for path in paths for run in yaml.safe_load(path.read_text("utf-8"))["runs"]]
+
+
+def active(company: Company) -> list[str]:
+    return [run["name"] for run in ledgers(company) if run["state"] == "active"]
 
 
 def test_a_plan_names_the_runs_that_hold_what_a_held_one_wants(company: Company) -> None:
@@ -73,14 +85,83 @@ def test_a_plan_of_another_job_does_not_speak_of_those_that_wait_already(
     assert as_json(company.plan().report)["verdict"] == []
 
 
-def test_a_plan_says_which_start_passes_the_budget(company: Company) -> None:
+def test_what_the_budget_leaves_no_hours_for_is_held_until_there_are_some(
+    company: Company,
+) -> None:
     company.write("policy/teams/nlp.yaml", TEAM + "budget: 400\n")
-    company.write("jobs/nlp/a.yaml", job())
-    company.write("jobs/nlp/b.yaml", job())
-    company.write("jobs/nlp/c.yaml", job())
+    for name in ("a", "b", "c"):
+        company.write(f"jobs/nlp/{name}.yaml", job())
     company.commit()
     report = company.plan().report
+    found = as_json(report)
+    validate(found, schemas()["plan"])
     # 8 accelerators for 24 hours are 192.
-    (said,) = report.budgets
-    assert said.startswith("jobs/nlp/c.yaml: the run may use 192 accelerator-hours in March 2026")
-    assert "budget" in as_text(report)
+    assert [(line["job"], line["row"], line["action"]) for line in found["runs"]] == [
+        ("a", "h", "start"),
+        ("b", "h", "start"),
+        ("c", "n", "hold"),
+    ]
+    assert "of the 400 accelerator-hours of nlp this month 16 are left" in as_text(report)
+    (row,) = found["verdict"]
+    assert (row["cluster"], row["accelerator"]) == (None, "accelerator-hours")
+    assert (row["limit"], row["held"], row["requested"]) == (400, 384, 192)
+    assert [one["job"] for one in row["holders"]] == ["nlp/a", "nlp/b"]
+    assert {"job": "nlp/c", "field": "max_duration", "from": "24h", "to": "2h"} in row["edits"]
+    assert "nlp this month: 384 of 400 accelerator-hours taken, 192 more wanted" in as_text(report)
+    company.merge()
+    company.publish()
+    assert active(company) == ["a-r1", "b-r1"]
+    # Nothing has ended, and the month is the same.
+    company.hours += 1
+    assert as_json(company.plan().report)["due"] == 0
+    # One has ended after a few of its 24 hours.
+    company.publish(observations=[company.seen(a_r1="succeeded")])
+    assert active(company) == ["b-r1", "c-r1"]
+
+
+def test_a_new_month_starts_what_the_budget_held(company: Company) -> None:
+    company.write("policy/teams/nlp.yaml", TEAM + "budget: 200\n")
+    for name in ("a", "b"):
+        company.write(f"jobs/nlp/{name}.yaml", job())
+    company.merge()
+    company.publish()
+    assert active(company) == ["a-r1"]
+    company.hours = 31 * 24
+    company.publish()
+    assert active(company) == ["a-r1", "b-r1"]
+    b = next(run for run in ledgers(company) if run["name"] == "b-r1")
+    # When it was started, and not when somebody last committed.
+    assert b["started"]["at"].startswith("2026-04-01")
+
+
+def test_kueue_knows_no_budgets_so_publish_holds_there_too(company: Company) -> None:
+    kueue = CLUSTER.replace("admission: ledger", "admission: kueue")
+    queued = "queues: {all: {cluster_queue: all}}\n"
+    kueue = kueue.replace("    nodes: 4\n", "    nodes: 4\n    flavor: h100\n") + queued
+    company.write("policy/clusters/west.yaml", kueue)
+    company.write("policy/teams/nlp.yaml", TEAM + "budget: 200\n")
+    for name in ("a", "b"):
+        company.write(f"jobs/nlp/{name}.yaml", job(queue="all"))
+    company.merge()
+    company.publish()
+    assert active(company) == ["a-r1"]
+
+
+def test_an_edited_run_is_asked_only_for_what_it_uses_beyond_the_one_it_replaces(
+    company: Company,
+) -> None:
+    company.write("policy/teams/nlp.yaml", TEAM + "budget: 400\n")
+    company.write("jobs/nlp/a.yaml", job())
+    company.merge()
+    company.publish()
+    company.write("jobs/nlp/a.yaml", job(args="[--lr, 2e-4]"))
+    company.merge()
+    company.publish()
+    assert active(company) == ["a-r2"]
+    # Fifty hours there are; both have used some of them.
+    company.write("jobs/nlp/a.yaml", job(args="[--lr, 2e-4]", max_duration="49h"))
+    company.merge()
+    (line,) = as_json(company.plan(base="HEAD~1").report)["runs"]
+    assert (line["row"], line["action"]) == ("f", "hold")
+    company.publish()
+    assert active(company) == ["a-r2"]
