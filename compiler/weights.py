@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from msgspec import Struct
 
@@ -56,12 +55,7 @@ def obstacle(registered: Registered) -> str:
         return "what breaks it cannot run"
     if registered.rule.stage in ("run", "object") or registered.name in _OF_A_RUN:
         return ""
-    return "" if of_a_verdict(registered) else "it is not about one job alone"
-
-
-def of_a_verdict(registered: Registered) -> bool:
-    """Whether a rule is about one job among all others, and breaks or not as they change."""
-    return registered.rule.stage == "source" and registered.rule.kind == "policy"
+    return "it is not about one job alone"
 
 
 def concerns(waiver: WaiverPolicy, job: str) -> bool:
@@ -79,14 +73,12 @@ def everywhere(
     findings: list[Finding],
     teams: Mapping[str, str],
     policy: Policy,
-    today: date | None = None,
 ) -> list[Finding]:
     """Findings about several jobs, or about what was published, with the weights of policy.
 
-    `teams` gives the team of a declaration by its path; other files are nobody's. With `today` the
-    waivers of policy count too: a verdict is about one job among the others.
+    `teams` gives the team of a declaration by its path; other files are nobody's.
     """
-    if not findings or (policy.rules is None and not policy.waivers):
+    if not findings or policy.rules is None:
         return findings
     known: dict[str, dict[str, str]] = {}
     kept: list[Finding] = []
@@ -95,15 +87,8 @@ def everywhere(
         if team not in known:
             known[team] = weights(policy.rules, team)
         item = _weighed(found, known[team])
-        if item is None:
-            continue
-        if today is not None and team:
-            job = f"{team}/{PurePosixPath(item.place.path).stem}"
-            waivers = [one for one in _agreed(policy, job) if one.rule == item.rule]
-            if any(one.until >= today for one in waivers):
-                continue
-            item = _lapsed(item, waivers)
-        kept.append(item)
+        if item is not None:
+            kept.append(item)
     return kept
 
 

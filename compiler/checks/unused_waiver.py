@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING
 from compiler.diagnostics import Finding, Severity
 from compiler.rules import Rule, finding, lookup
 from compiler.suggestions import nearest
-from compiler.weights import concerns, obstacle, of_a_verdict
+from compiler.weights import concerns, obstacle
 
 if TYPE_CHECKING:
     from compiler.check import Judged
@@ -78,9 +78,6 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
                     f"there is no job `{pattern}`",
                     f"write `{near}`" if near else "take it out; jobs are named as team/name",
                 )
-        if of_a_verdict(known):
-            # Whether it is needed changes with what the others do.
-            continue
         own = [job for name, job in names.items() if concerns(waiver.value, name)]
         if not own or not all(job.runs for job in own):
             continue

@@ -58,7 +58,7 @@ class WaiverPolicy(Fields):
         min_length=1, description="The jobs, as team/name; * stands for any part."
     )
     reason: Text = Field(description="Why it does not apply.")
-    approver: Text = Field(description="Who agreed.")
+    approver: Text = Field(description="Who agreed: one of the `owners` in policy/rules.yaml.")
     until: Day = Field(description="The last day of the waiver.")
 
 

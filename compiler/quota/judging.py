@@ -53,7 +53,7 @@ def judged(
     findings = [*findings_of(told, found), *overspent(told, counted, spent)]
     findings += _without_policy(project, pages)
     teams = {job.path: job.team for job in checked.jobs}
-    return everywhere(findings, teams, project.policy, project.today), rows
+    return everywhere(findings, teams, project.policy), rows
 
 
 def limits_here(project: Project) -> dict[str, ClusterLimits]:

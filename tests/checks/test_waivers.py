@@ -400,3 +400,26 @@ def test_what_is_remembered_of_a_check_holds_for_waivers_too(
     # Another job has changed: of the first one only the memory tells that it needs the waiver.
     (root / "jobs/nlp/a.yaml").write_text(job("description: b", team=None), "utf-8")
     assert check(Project(Repository(root), at=moment)).findings == []
+
+
+@pytest.mark.parametrize(
+    ("owners", "approver", "foreign"),
+    [
+        ("[kim, example-org/platform]", "@Kim", False),
+        ("[kim, example-org/platform]", "Example-Org/platform", False),
+        # Whether a login is of the team is known to the host alone.
+        ("[example-org/platform]", "mallory", False),
+        ("[example-org/platform]", "example-org/speech", True),
+        ("[example-org/platform]", "the boss of speech", True),
+        ("[kim]", "mallory", True),
+    ],
+)
+def test_a_waiver_is_approved_by_an_owner_of_policy(
+    owners: str, approver: str, foreign: bool, tmp_path: Path
+) -> None:
+    text = waiver("OPS819", "2026-06-30", "nlp/example")[FILE].replace("kim-nlp", approver)
+    files = {FILE: text, RULES: f"owners: {owners}\n", "jobs/nlp/example.yaml": job(**LONG)}
+    found = of("foreign-approver", at("2026-03-01", files, tmp_path))
+    assert [spot(item) for item in found] == ([f"{FILE}:4:11"] if foreign else [])
+    # One that has ended is nobody's concern any more.
+    assert of("foreign-approver", at("2026-07-01", files, tmp_path)) == []
