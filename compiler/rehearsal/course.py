@@ -17,9 +17,8 @@ from compiler.rehearsal.folders import contents
 from compiler.rehearsal.running import LOOK, Running
 from compiler.rehearsal.scale import Scale
 from compiler.rehearsal.scene import Scene, excerpt
+from compiler.rehearsal.survivors import Survivors
 
-# A node that has not noticed the loss of another one by then would wait for NCCL's timeout.
-_UNNOTICED = 20.0
 # A finished training that takes longer than this, and than its first start did, to say so loads
 # what it does not need. torchrun alone takes seconds.
 _QUICK = 5.0
@@ -167,25 +166,22 @@ class Course:
         self, mark: tuple[int, int], before: frozenset[tuple[str, int]], retries: int
     ) -> int | None:
         """The step that the run went on from; None where it went on and does not say."""
-        survivors = dict(self.running.processes)
-        since = time.monotonic()
+        fixed = self.scene.run.elastic is None
+        survivors = Survivors(self.running, self.cast.nodes[-1].index, self.say)
 
         def on() -> bool:
             went = self.watch.went_on(mark) is not None
-            if went or self.scene.run.elastic is not None or not retries:
+            if went or not fixed or not retries:
                 return went or bool(self.watch.saved() - before)
-            for index, process in survivors.items():
-                same = self.running.processes[index] is process and process.code is None
-                if same and index != self.cast.nodes[-1].index:
-                    if time.monotonic() - since > _UNNOTICED:
-                        self.say(
-                            f"node {index} has not noticed: ending it, as NCCL's timeout would"
-                        )
-                        process.kill()
-                    return went
-            return went or (not self.watch.events and bool(self.watch.saved() - before))
+            if not survivors.noticed():
+                survivors.hurry()
+                return False
+            return not self.watch.events and bool(self.watch.saved() - before)
 
-        came = self.running.wait(on, restarting=bool(retries))
+        def ready(index: int) -> bool:
+            return not fixed or survivors.ready(index)
+
+        came = self.running.wait(on, restarting=bool(retries), ready=ready)
         if came == "failed":
             self._failed()
         if came == "late":

@@ -30,8 +30,16 @@ class Running:
         self.restarted: dict[int, int] = {}
         self._until = time.monotonic() + seconds
 
-    def wait(self, goal: Callable[[], bool], restarting: bool = False) -> Came:
-        """Wait for a goal, for all nodes to end well, or for a failure."""
+    def wait(
+        self,
+        goal: Callable[[], bool],
+        restarting: bool = False,
+        ready: Callable[[int], bool] = lambda index: True,
+    ) -> Came:
+        """Wait for a goal, for all nodes to end well, or for a failure.
+
+        With `restarting` a node that failed is started again, once it is `ready` to.
+        """
         while True:
             self.watch.look()
             if goal():
@@ -43,7 +51,9 @@ class Running:
                 self.watch.look()
                 return "reached" if goal() else "ended"
             for index, code in codes.items():
-                if code and not (restarting and self.restart(index)):
+                if not code or (restarting and not ready(index)):
+                    continue
+                if not (restarting and self.restart(index)):
                     self._hear_out()
                     return "failed"
             if time.monotonic() > self._until:
