@@ -180,3 +180,68 @@ def test_the_script_that_pipelines_call_asks_about_the_author_where_there_is_one
     )
     more = ["--actor", actor, "--base", "0123"] if actor else []
     assert done.stdout.split() == ["--repo", "pr", "check", "--format", "x", *more]
+
+
+def gone(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
+    main(["--repo", str(root), "--format", "json", "check", *words])
+    rules = ("foreign-run-stopped", "unresolved-owner")
+    return [x for x in json.loads(capsys.readouterr().out)["findings"] if x["rule"] in rules]
+
+
+def test_whoever_ends_the_job_of_another_team_is_told_of(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(root, "init", "-q", "-b", "main")
+    (root / ".gitignore").write_text(".cache/\n", "utf-8")
+    commit(root)
+    git(root, "checkout", "-q", "-b", "change")
+    words = ("--actor", "mallory", "--base", "main")
+    assert gone(root, capsys, *words) == []
+    (root / "jobs/nlp/inside.yaml").unlink()
+    (item,) = gone(root, capsys, *words)
+    assert (item["rule"], item["path"], item["line"]) == (
+        "foreign-run-stopped",
+        "policy/teams/nlp.yaml",
+        4,
+    )
+    assert item["message"] == (
+        "nlp/inside is no longer declared (jobs/nlp/inside.yaml), so that its runs are stopped; "
+        "@mallory is none of its owners (@kim, @Lee-NLP)"
+    )
+    commit(root)
+    assert len(gone(root, capsys, *words)) == 1
+    assert gone(root, capsys, "--actor", "kim", "--base", "main") == []
+    # What others have merged meanwhile is not this author's.
+    git(root, "checkout", "-q", "main")
+    (root / "jobs/outside.yaml").unlink()
+    commit(root)
+    git(root, "checkout", "-q", "change")
+    assert len(gone(root, capsys, *words)) == 1
+    owners(root, "nlp", "[kim, example-org/nlp]")
+    assert [item["rule"] for item in gone(root, capsys, *words)] == ["unresolved-owner"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "ended"),
+    [
+        # The same job in another place, and under another name.
+        ("jobs/nlp/outside.yaml", JOB.format(team=""), False),
+        ("jobs/nlp/renamed.yaml", JOB.format(team="") + "was: outside\n", False),
+        ("jobs/nlp/renamed.yaml", JOB.format(team=""), True),
+        # It is another team's from now on.
+        ("jobs/outside.yaml", JOB.format(team="team: vision\n"), True),
+        # A file that nobody can read is not absent.
+        ("jobs/outside.yaml", "team: [\n", False),
+    ],
+)
+def test_a_job_that_goes_on_under_another_path_or_name_is_not_ended(
+    path: str, text: str, ended: bool, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(root, "init", "-q", "-b", "main")
+    commit(root)
+    (root / "jobs/outside.yaml").unlink()
+    (root / path).write_text(text, "utf-8")
+    said = gone(root, capsys, "--actor", "mallory", "--base", "main")
+    assert [
+        item["message"].split()[0] for item in said if item["rule"] == "foreign-run-stopped"
+    ] == (["nlp/outside"] if ended else [])

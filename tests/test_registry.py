@@ -133,10 +133,12 @@ def put(root: Path, section: str) -> None:
 
 def findings(root: Path, section: str = "") -> list[Finding]:
     """What `check` finds, with the actor and the path that an example names."""
-    asked = re.search(r"^# check --actor (\S+) (\S+)$", section, flags=re.MULTILINE)
-    paths = [root / asked[2]] if asked else None
+    asked = re.search(
+        r"^# check --actor (\S+)(?: --base (\S+))?(?: ([^-\s]\S*))?$", section, flags=re.MULTILINE
+    )
+    paths = [root / asked[3]] if asked and asked[3] else None
     checked = check(Project(Repository(root)), paths, processes=1)
-    more = spending(Repository(root), checked.jobs, asked[1]) if asked else []
+    more = spending(Repository(root), checked.jobs, asked[1], asked[2]) if asked else []
     return [*checked.findings, *more]
 
 

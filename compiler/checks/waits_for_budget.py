@@ -12,23 +12,33 @@ It need not be: publish holds the run, and starts it when runs have ended sooner
 when the month is over. But who merges a change should know that nothing will start before.
 
 ## Example
-```yaml
-# policy/teams/nlp.yaml
-namespace: p-nlp
-owners: [kim-nlp]
-clusters: [west]
-budget: 800
-defaults: {priority: normal, stop: {grace: 5m}}
+```sh
+sed -i 's/^budget: .*/budget: 40/' policy/teams/nlp.yaml
+rm -r jobs policy/waivers
+mkdir -p jobs/nlp
+cat > jobs/nlp/first.yaml <<'END'
+image: llm-sft
+accelerators: H100:8
+queue: research
+max_duration: 4h
+checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
+END
+cp jobs/nlp/first.yaml jobs/nlp/second.yaml
 ```
 
 ## Use instead
-```yaml
-# policy/teams/nlp.yaml
-namespace: p-nlp
-owners: [kim-nlp]
-clusters: [west]
-budget: 60000
-defaults: {priority: normal, stop: {grace: 5m}}
+```sh
+sed -i 's/^budget: .*/budget: 60000/' policy/teams/nlp.yaml
+rm -r jobs policy/waivers
+mkdir -p jobs/nlp
+cat > jobs/nlp/first.yaml <<'END'
+image: llm-sft
+accelerators: H100:8
+queue: research
+max_duration: 4h
+checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
+END
+cp jobs/nlp/first.yaml jobs/nlp/second.yaml
 ```
 
 ## References

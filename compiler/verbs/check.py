@@ -45,7 +45,8 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     if options.actor is not None:
         from compiler.authorship import spending
 
-        more = spending(repository, checked.jobs, options.actor, options.base)
+        actor, base, whole = options.actor, options.base, paths is None
+        more = spending(repository, checked.jobs, actor, base, whole=whole)
         checked.findings = arrange([*checked.findings, *more])
     if checked.skipped:
         said = f"the history of overlays/ is not checked: {checked.skipped}"
