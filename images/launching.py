@@ -52,9 +52,9 @@ class Node:
 
 
 class Launcher:
-    """Starts processes from one that has imported torch."""
+    """Starts processes from one that has imported torch, and whatever `more` names."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *more: str) -> None:
         self.folder = folder
         self._nodes: dict[int, Node] = {}
         self._started: list[Node] = []
@@ -63,7 +63,7 @@ class Launcher:
         self._pids: list[int] = []
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(RUNTIME)}
         self._process = subprocess.Popen(
-            [sys.executable, str(IMAGES / "warm.py")],
+            [sys.executable, str(IMAGES / "warm.py"), *more],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -1,5 +1,7 @@
 """Starts training processes that need not import torch, which takes each of them seconds.
 
+Its arguments name modules to import beside torch.
+
 Reads one start a line from standard input, `{"nodes": true, "argv": [...], "env": {...}, "out":
 "file"}`, and writes `{"started": pid}` and `{"ended": pid, "code": n}`. Each start is a fork of
 this process with a session, an environment and output of its own. With `nodes` it is torchrun: the
@@ -8,6 +10,7 @@ same reading of flags and PET_ variables, rendezvous and agent, whose workers ar
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import runpy
@@ -78,6 +81,8 @@ def child(wanted: dict[str, object]) -> None:
 
 def main() -> None:
     """Serve until the standard input ends."""
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing)

@@ -45,6 +45,28 @@ OURS = {
     },
 }
 
+TRIAL = {
+    "model": "made-up",
+    "data": "made-up",
+    "eval_data": None,
+    "chat_template": None,
+    "sequence_length": 128,
+    "max_steps": 40,
+    "epochs": None,
+    "learning_rate": 0.005,
+    # With one process, two or four.
+    "global_batch": 4,
+    "micro_batch": 1,
+    "accumulation": None,
+    "precision": "fp32",
+    "activation_checkpointing": False,
+    "compile": False,
+    "eval_every": None,
+    "log_every": 5,
+    "workers": 0,
+}
+"""What `--trial` says."""
+
 
 class Arguments(BaseModel):
     """Supervised fine-tuning (or preference tuning) of a causal language model."""
@@ -144,6 +166,12 @@ class Arguments(BaseModel):
         json_schema_extra={"x-runwright": {"style": "flag"}},
     )
     workers: int = Field(2, ge=0, le=256, description="Processes that load data, for each one.")
+    trial: bool = Field(
+        False,
+        description="Whether a made-up model learns made-up conversations, on a CPU and within a "
+        "minute, whatever the arguments before this one say.",
+        json_schema_extra={"x-runwright": {"style": "flag"}},
+    )
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Of the order and of all random numbers.")
 
     @model_validator(mode="after")
@@ -172,12 +200,20 @@ class Arguments(BaseModel):
 
 
 def read(words: Sequence[str]) -> Arguments:
-    """The arguments of a command line, each as `--name=value` with `-` or `_` in its name.
+    """The arguments of a command line, as `commandline.read` takes them.
 
-    A list is given by repeating its name; a truth value also as `--name` or `--no-name`. Ends the
-    process, as argparse does, with status 2 where one is wrong.
+    With `--trial` what stands before it counts only where the trial says nothing, and what stands
+    behind it counts as it does without.
     """
     # Here, because the schema is made without the runtime.
     from runwright_runtime import commandline
 
-    return commandline.read(Arguments, words)
+    if "--trial" not in words:
+        return commandline.read(Arguments, words)
+    at = len(words) - list(words)[::-1].index("--trial")
+    before = commandline.given(Arguments, words[:at])
+    after = commandline.given(Arguments, words[at:])
+    found = {name: text for name, text in before.items() if name not in TRIAL} | TRIAL | after
+    if "epochs" in after and "max_steps" not in after:
+        found["max_steps"] = None
+    return commandline.validated(Arguments, found)

@@ -129,7 +129,7 @@ class Chat:
         self, conversation: Sequence[Message], tools: object, where: str
     ) -> tuple[str, list[tuple[int, int]]]:
         text, spans = self._render(conversation, tools, where, False, True)
-        return text, [(begin, end) for begin, end in spans]
+        return text, [(begin, end) for begin, end in spans if begin < end]
 
     def _render(
         self, conversation: Sequence[Message], tools: object, where: str, asks: bool, marks: bool

@@ -101,7 +101,8 @@ class Conversations:
             for name in ("input_ids", "position_ids", "attention_mask")
             if name in batch
         }
-        logits = model(**inputs).logits.flatten(0, 1)
+        # With a cache transformers takes no notice of positions that begin anew.
+        logits = model(**inputs, use_cache=False).logits.flatten(0, 1)
         wanted = labels != IGNORED
         # In 4 bytes for these only: it is the largest thing there is.
         return [cross_entropy(logits[wanted].float(), labels[wanted], reduction="sum")]
@@ -121,8 +122,9 @@ def refuse_mixing(model: nn.Module, vocabulary: int, device: torch.device) -> No
     positions = torch.arange(length).repeat(2, 2).to(device)
     model.eval()
     with torch.no_grad():
-        logits = model(input_ids=ids, position_ids=positions).logits[:, length:].float()
+        found = model(input_ids=ids, position_ids=positions, use_cache=False)
     model.train()
+    logits = found.logits[:, length:].float()
     if not torch.allclose(logits[0], logits[1], rtol=1e-3, atol=1e-3):
         raise Unusable(
             "with this model a conversation sees those before it in its sequence: give --no-packing"

@@ -18,7 +18,7 @@ TEMPLATE = (
     "{%- for message in messages -%}"
     "<|begin|>{{ message['role'] }}\n{{ message['content'] }}<|end|>"
     "{%- endfor -%}"
-    "{%- if add_generation_prompt -%}<|begin|>assistant\n{%- endif -%}"
+    "{%- if add_generation_prompt -%}{{ '<|begin|>assistant\n' }}{%- endif -%}"
 )
 COLOURS = {
     "grass": "green", "snow": "white", "coal": "black", "the sky": "blue", "a lemon": "yellow",

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 
 
+def be_quiet() -> None:
+    """Have transformers draw no bars: the log of a run is lines."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
 def tokenizer_of(name: str) -> Any:
     """The tokenizer of a model. Raises Unusable."""
     if name == madeup.NAME:

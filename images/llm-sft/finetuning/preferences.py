@@ -130,7 +130,9 @@ class Preferences:
 def log_probabilities(model: nn.Module, batch: Batch) -> Tensor:
     """Of each pair the log-probabilities of its two answers, each the sum over its tokens."""
     labels = batch["labels"]
-    logits = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits
+    logits = model(
+        input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], use_cache=False
+    ).logits
     wanted = labels != IGNORED
     lost = cross_entropy(logits[wanted].float(), labels[wanted], reduction="none")
     rows = wanted.nonzero()[:, 0]

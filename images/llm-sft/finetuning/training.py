@@ -219,6 +219,7 @@ class Training:
 def begun(session: Session, args: Arguments, rows: Callable[[str], Rows]) -> tuple[Chat, Rows]:
     """The tokenizer and the rows, found in all processes. Raises Unusable in all of them."""
     world = session.world
+    modeling.be_quiet()
     chat = world.together(lambda: Chat(modeling.tokenizer_of(args.model), args.chat_template))
     return chat, world.together(lambda: rows(args.data))
 
