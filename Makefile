@@ -75,10 +75,13 @@ lock: setup ## Write requirements/*.lock anew; UPGRADE=--upgrade takes newer ver
 	    --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	    --no-emit-find-links --custom-compile-command "make lock" --quiet || exit 1; \
 	done
-	@cd images && for at in requirements.in ddp-mini/pyproject.toml llm-sft/pyproject.toml; do \
+	@cd images && for at in requirements.in ddp-mini/pyproject.toml llm-sft/pyproject.toml \
+	    pretrain/pyproject.toml; do \
 	  into=$$(dirname $$at)/requirements.lock; \
 	  python=3.12; [ $$at != requirements.in ] || python=3.11; \
-	  ../$(VENV)/uv pip compile $$at --override requirements.overrides --output-file $$into \
+	  without="--override requirements.overrides"; \
+	  [ $$at != pretrain/pyproject.toml ] || without=; \
+	  ../$(VENV)/uv pip compile $$at $$without --output-file $$into \
 	    $(UPGRADE) --universal --python-version $$python --generate-hashes --no-emit-index-url \
 	    --no-emit-find-links --custom-compile-command "make lock" --quiet || exit 1; \
 	done

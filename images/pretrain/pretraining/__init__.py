@@ -1,0 +1,1 @@
+"""Pre-training of a GPT: what train.py and pack.py are made of."""
