@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from compiler.model import BUILT_IN, Route
 from compiler.nodes import Mapping, Node, Scalar, walk
 from compiler.results import RunResult
+from compiler.security.hiding import masked, secrets_of
 
 
 class Line(Struct, frozen=True):
@@ -42,12 +44,15 @@ class Line(Struct, frozen=True):
 
 
 def explanation(made: RunResult) -> Iterator[Line]:
-    """Every leaf of the effective declaration, then what only the base says."""
+    """Every leaf of the effective declaration, then what only the base says; no secret is told."""
     origins = made.run.origins
-    yield from _leaves(origins.effective, (), made, skip=("master",))
+    roots = [root for root in (origins.effective, origins.master) if root is not None]
+    secrets = [secret for root in roots for secret in secrets_of(root)]
+    lines = [*_leaves(origins.effective, (), made, skip=("master",))]
     if origins.master is not None:
-        yield from _leaves(origins.master, ("master",), made)
-    yield from _of_base(made)
+        lines += _leaves(origins.master, ("master",), made)
+    for line in (*lines, *_of_base(made)):
+        yield replace(line, value=masked(line.value, secrets))
 
 
 def dotted(route: Route) -> str:

@@ -13,6 +13,7 @@ from compiler.check import Checked
 from compiler.diagnostics import CompilerError, Finding, arrange
 from compiler.report import CheckReport, Sources, render
 from compiler.repository import Repository
+from compiler.security.hiding import secrets_in, without_secrets
 from compiler.source import Source, decode
 from compiler.terminal import colored
 
@@ -20,7 +21,7 @@ from compiler.terminal import colored
 def print_checked(checked: Checked, options: argparse.Namespace, repository: Repository) -> int:
     """Print the outcome of a check on stdout; returns the exit status."""
     report = CheckReport(
-        findings=rooted(checked.findings),
+        findings=_without_secrets(rooted(checked.findings), reader(repository)),
         files=checked.files,
         jobs=len(checked.jobs),
         source=reader(repository),
@@ -36,7 +37,7 @@ def print_findings(
     findings: Iterable[Finding], options: argparse.Namespace, repository: Repository, jobs: int = 1
 ) -> None:
     """Print findings as text on stderr, beside a verb's own result on stdout."""
-    arranged = rooted(arrange(findings))
+    arranged = _without_secrets(rooted(arrange(findings)), reader(repository))
     if not arranged:
         return
     report = CheckReport(
@@ -49,6 +50,22 @@ def print_findings(
     )
     stream: TextIO = sys.stderr
     stream.write(render("text", report))
+
+
+def _without_secrets(findings: list[Finding], source: Sources) -> list[Finding]:
+    """The findings with asterisks for secrets of the file that they are about.
+
+    Those about a declaration have them already: they are told in other ways, too.
+    """
+    known: dict[str, list[str]] = {}
+    made: list[Finding] = []
+    for item in findings:
+        path = item.place.path
+        if path not in known:
+            text = source(path) if not path.startswith("jobs/") else None
+            known[path] = secrets_in(text) if text is not None else []
+        made += without_secrets([item], known[path])
+    return made
 
 
 def plain_or_json(verb: str, form: str) -> None:

@@ -33,6 +33,7 @@ from compiler.policy.team import Team
 from compiler.repository import Document, Policy, Repository
 from compiler.results import Ask, JobResult, RunResult
 from compiler.rules import Report, checks_of, finding, of_stage
+from compiler.security import hiding
 from compiler.security.leaks import SECRETS, without_secrets
 from compiler.site import Site
 from compiler.source import MOST, decode
@@ -113,6 +114,16 @@ class Project:
         With `data` the file is judged as if that were its content. `asks` says by cluster which
         run is meant; where it is given, only its clusters are looked at.
         """
+        result = self._judged(path, data, asks)
+        if result.findings and result.source is not None:
+            # Whatever is wrong with the file, and whichever rules are on.
+            secrets = hiding.secrets_in(result.source)
+            result.findings = hiding.without_secrets(result.findings, secrets)
+        return result
+
+    def _judged(
+        self, path: Path, data: bytes | None, asks: MappingType[str, Ask] | None
+    ) -> JobResult:
         shown = self.repository.relative(path)
         result = JobResult(shown)
         content = self.repository.read_bytes(path) if data is None else data

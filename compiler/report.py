@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from compiler.diagnostics import Finding, Place, Severity
 from compiler.quota.wording import lines_of
+from compiler.security.hiding import hidden
 from compiler.source import Source
 
 Sources = Callable[[str], Source | None]
@@ -31,6 +32,17 @@ class CheckReport(Struct, frozen=True, dict=True):
     root: Path
     colored: bool = False
     verdict: Sequence[Mapping[str, Any]] = ()
+
+    def hidden(self, path: str) -> list[Place]:
+        """The places of a file that hold secrets, and are shown to nobody."""
+        if path not in self._hidden:
+            source = self.source(path)
+            self._hidden[path] = [] if source is None else [one.place for one in hidden(source)]
+        return self._hidden[path]
+
+    @cached_property
+    def _hidden(self) -> dict[str, list[Place]]:
+        return {}
 
     @cached_property
     def quota(self) -> list[str]:

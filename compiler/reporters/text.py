@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from compiler.diagnostics import Finding, Place, Related, Severity
 from compiler.report import CheckReport, Sources, folded, tally
@@ -12,7 +12,8 @@ from compiler.terminal import visible
 NAME = "text"
 # How many of the jobs of a folded finding are named.
 NAMED = 5
-# Rules about secrets: what is at their places is never printed, not even for another finding.
+# What is at the places of these rules is never printed, not even for another finding; nor is what
+# is a secret by itself, whether or not a rule says so.
 HIDING = frozenset(
     {"bad-secret-reference", "secret-in-variable", "secret-in-text", "secret-in-file"}
 )
@@ -28,10 +29,14 @@ _COLORS = {
 def render(report: CheckReport) -> str:
     """The findings in their order, the limits that are passed, the tally, and how to read more."""
     paint = _Paint(report.colored)
-    hidden: dict[str, list[Place]] = {}
+    named: dict[str, list[Place]] = {}
     for finding in report.findings:
         if finding.rule in HIDING:
-            hidden.setdefault(finding.place.path, []).append(finding.place)
+            named.setdefault(finding.place.path, []).append(finding.place)
+
+    def hidden(path: str) -> list[Place]:
+        return [*report.hidden(path), *named.get(path, ())]
+
     blocks = [
         "\n".join(_block(first, others, report.source, paint, hidden))
         for first, others in folded(report.findings)
@@ -51,7 +56,7 @@ def _block(
     others: list[Finding],
     source: Sources,
     paint: _Paint,
-    hidden: dict[str, list[Place]],
+    hidden: Callable[[str], list[Place]],
 ) -> Iterator[str]:
     color = _COLORS[finding.severity]
     head = paint(color, f"{finding.severity.value}[{finding.code}] {finding.rule}")
@@ -71,7 +76,7 @@ def _block(
             continue
         yield f"{pad}{paint(_BLUE, arrow)} {_shown(first.place)}"
         yield f"{pad} {paint(_BLUE, '|')}"
-        for line in drawn(text, marks, hidden.get(path, ())):
+        for line in drawn(text, marks, hidden(path)):
             number = str(line.number or "").rjust(gutter)
             body = paint(color if line.primary else _BLUE, line.text) if line.drawing else line.text
             bar = "..." if line.gap else f"{number} |"

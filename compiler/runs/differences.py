@@ -10,6 +10,7 @@ from typing import Any
 from compiler.amounts import size
 from compiler.model import Bounds, Checkpoint, Devices, Image, Member, Mount, Run, Variable
 from compiler.quantity import Quantity, duration_text
+from compiler.security.hiding import masked, secrets_of
 
 _LONGEST = 100
 # Beyond this, what is left is a count: a reviewer reads the rendered diff then.
@@ -44,10 +45,13 @@ def differences(old: Run, new: Run, files: Mapping[str, str]) -> list[str]:
     `files` are the digests of the files that the old run was started with, by path.
     """
     found = [*_of_member(old.others, new.others, files), *_of_run(old, new)]
+    roots = [root for run in (old, new) for root in (run.origins.effective, run.origins.master)]
+    secrets = [form for root in roots for secret in secrets_of(root) for form in _told(secret)]
     if old.first is not old.others or new.first is not new.others:
         known = set(found)
         first = _of_member(old.first, new.first, files)
         found += [f"first node: {said}" for said in first if said not in known]
+    found = [masked(said, secrets) for said in found]
     if len(found) > _MOST:
         found[_MOST:] = [f"and {len(found) - _MOST} more"]
     return found
@@ -215,6 +219,13 @@ def _range(least: str, most: str) -> str:
 
 def _size(quantity: Quantity | None) -> str | None:
     return None if quantity is None else size(quantity.value)
+
+
+def _told(secret: str) -> Iterator[str]:
+    """A secret, and what a cut may leave of it."""
+    yield secret
+    for length in range(min(len(secret) - 1, _LONGEST), 7, -1) if len(secret) > 40 else ():
+        yield secret[:length]
 
 
 def _short(text: str | None) -> str:

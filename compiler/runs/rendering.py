@@ -13,6 +13,8 @@ from compiler.runs.emission import Emission
 from compiler.runs.fold import JobDecision, Key, Outcome
 from compiler.runs.git import Git
 from compiler.runs.publishing import published_files
+from compiler.security.hiding import masked, secrets_in
+from compiler.source import Source
 
 # The commit that a run will be of is not made yet.
 UNPUBLISHED = "unpublished"
@@ -53,6 +55,13 @@ def rendered(
                     before.setdefault(path.removeprefix(f"{place}/"), data.decode())
         after = tree.run_files[key, number]
         names = {path.rpartition("/")[2]: text for path, text in after.items()}
+        secrets = [
+            secret
+            for texts in (before, names)
+            for path, text in texts.items()
+            for secret in secrets_in(Source(path, text, ""))
+        ]
+        begin = len(rows)
         for name in sorted({*before, *names}):
             old = f"{folder}/r{earlier[-1]}/{name}" if name in before else "/dev/null"
             new = f"{folder}/r{number}/{name}" if name in names else "/dev/null"
@@ -63,4 +72,5 @@ def rendered(
                 new,
                 lineterm="",
             )
+        rows[begin:] = [masked(row, secrets) for row in rows[begin:]]
     return "\n".join(rows)
