@@ -72,6 +72,15 @@ def free(node: Node, resource: str) -> Fraction:
     return whole.value - (reserved.value if reserved is not None else 0)
 
 
+# The kubelet's own --max-pods.
+POD_LIMIT = 110
+
+
+def free_pods(node: Node) -> int:
+    """How many pods of jobs a node may run beside those of the system."""
+    return (node.pods or POD_LIMIT) - (node.reserved_pods or 0)
+
+
 def toleration(taint: Toleration) -> dict[str, str]:
     """A taint of policy as a pod tolerates it."""
     entry = {"key": taint.key, "operator": "Exists" if taint.value is None else "Equal"}

@@ -1,9 +1,9 @@
 """The run asks for more nodes than the cluster has.
 
 ## What it does
-Counts how many pods of the run fit on the nodes of the catalogue (by accelerators, cores and
-memory) and reports runs that need more. Of an elastic run its most nodes count, since all of them
-are admitted together.
+Counts how many pods of the run fit on the nodes of the catalogue (by accelerators, cores,
+memory and the number of pods) and reports runs that need more. Of an elastic run its most nodes
+count, since all of them are admitted together.
 
 ## Why it is bad
 The pods that found a node hold it and wait for the others, which never come: a run can block half
@@ -57,9 +57,7 @@ from compiler.containers import asked, containers
 from compiler.diagnostics import Severity
 from compiler.model import Member, Run
 from compiler.rules import Report, Route, Rule
-from compiler.site import Site, free
-
-POD_LIMIT = 110  # the kubelet's own --max-pods
+from compiler.site import Site, free, free_pods
 
 RULE = Rule(
     code="RES413",
@@ -111,7 +109,7 @@ def _fitting(run: Run, member: Member, site: Site) -> int:
     if found is None:
         return 0
     node, parts = found[0], containers(run, member)
-    fits = [node.pods or POD_LIMIT]
+    fits = [free_pods(node)]
     entry = site.accelerator(name) if name is not None else None
     if entry is not None and member.devices is not None:
         fits.append(entry.per_node // member.devices.count)

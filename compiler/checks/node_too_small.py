@@ -1,9 +1,10 @@
-"""A pod asks for more cores or memory than any node can give.
+"""A pod asks for more than any node can give.
 
 ## What it does
 Adds up what all containers of a pod request, sidecars and those of `pod:` included, and compares
 it with what the catalogue's node offers, less what is reserved for system pods. An init container
-counts by itself, as it runs before the others.
+counts by itself, as it runs before the others. A node that is full with its own system pods
+(`pods`, 110 without it, and `reserved_pods`) has room for none.
 
 ## Why it is bad
 The scheduler finds no node and waits for one. A sidecar with a few hundred megabytes is enough
@@ -45,7 +46,7 @@ from compiler.containers import Container, asked, containers
 from compiler.diagnostics import Place, Severity
 from compiler.model import Member, Run
 from compiler.rules import Report, Route, Rule
-from compiler.site import Site, free
+from compiler.site import POD_LIMIT, Site, free, free_pods
 
 RULE = Rule(
     code="RES412",
@@ -68,11 +69,29 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         entry = site.accelerator(name) if name is not None else None
         if found is None or (entry and devices and devices.count > entry.per_node):
             continue
+        if free_pods(found[0]) < 1:
+            yield _full(run, member, site, name)
+            continue
         parts = containers(run, member)
         for resource in ("cpu", "memory"):
             total, offered = asked(parts, resource), free(found[0], resource)
             if total > offered:
                 yield _report(run, member, site, parts, resource, total)
+
+
+def _full(run: Run, member: Member, site: Site, name: str | None) -> Report:
+    found = site.node(name)
+    assert found is not None
+    node = found[0]
+    kind = f"a node with {name}" if name is not None else "a node without accelerators"
+    at = ("accelerators", name, "node") if name is not None else ("cpu_nodes", "node")
+    return Report(
+        run.routes(member, "accelerators") if name is not None else (),
+        f"{kind} may run {node.pods or POD_LIMIT} pods, and the system's own are "
+        f"{node.reserved_pods}",
+        "take other nodes, or have policy say how many pods there are",
+        ((site.cluster.place(*at, "reserved_pods"), "the pods of the system"),),
+    )
 
 
 def _report(

@@ -89,6 +89,7 @@ class Node(Fields):
         "Cores that system pods (daemon sets) request on every node."
     )
     reserved_memory: Memory | None = described("Memory that system pods request on every node.")
+    reserved_pods: Count | None = described("How many system pods every node runs.")
 
 
 class PerAccelerator(Fields):

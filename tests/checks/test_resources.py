@@ -216,6 +216,32 @@ def test_a_catalogue_that_gives_more_than_a_node_has_is_at_fault_itself() -> Non
     assert [related.place.path for related in item.related] == [WEST, "jobs/example.yaml"]
 
 
+def test_a_node_that_is_full_with_pods_of_the_system_has_room_for_none() -> None:
+    node = "reserved_cpu: 4, reserved_memory: 24Gi}\n    price: 2.95"
+    full = node.replace("24Gi}", "24Gi, pods: 20, reserved_pods: 20}")
+    item = only("node-too-small", findings(job(), policy(WEST, (node, full))))
+    assert item.message == "a node with H100 may run 20 pods, and the system's own are 20"
+    assert spot(item) == "jobs/example.yaml:3:15"
+    assert [related.place.path for related in item.related] == [WEST]
+    room = node.replace("24Gi}", "24Gi, pods: 20, reserved_pods: 19}")
+    assert findings(job(), policy(WEST, (node, room))) == []
+
+
+def test_a_node_has_room_for_so_many_pods_and_no_more() -> None:
+    # Runs without accelerators may share their nodes: 20 of them, with two pods each.
+    files = policy(
+        WEST, ("reserved_memory: 8Gi}", "reserved_memory: 8Gi, pods: 6, reserved_pods: 4}")
+    ) | policy("policy/teams/nlp.yaml", ("  nodes: 8\n", "  nodes: 100\n"))
+    small = "cpu: 2\nmemory: 4Gi\ncommand: [torchrun, a.py]"
+    text = job(small, num_nodes="41", accelerators=None)
+    (item,) = of("more-nodes-than-exist", findings(text, files))
+    assert item.message == (
+        "41 nodes are wanted; west has 20 nodes without accelerators, "
+        "with room for 2 of these pods on each"
+    )
+    assert of("more-nodes-than-exist", findings(text.replace("41", "40"), files)) == []
+
+
 def test_a_cap_below_the_nodes_that_exist_speaks_alone() -> None:
     files = policy("policy/teams/nlp.yaml", ("  nodes: 8\n", "  nodes: 5\n"))
     found = findings(job("num_nodes: 9", accelerators="A100-80GB:8"), files)
