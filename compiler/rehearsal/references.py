@@ -10,6 +10,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from compiler.refusals import CompilerError
+
+# Bytes. Linux starts no program with a longer word or variable (MAX_ARG_STRLEN in
+# include/uapi/linux/binfmts.h); a few variables that double each other pass any limit.
+_LONGEST = 128 * 1024
 _EXPANDED = re.compile(r"\$(?:(?P<dollar>\$)|\((?P<name>[^)]*)\))")
 Object = dict[str, Any]
 
@@ -21,10 +26,23 @@ def listed(owner: Object, field: str) -> list[Any]:
 
 
 def expanded(text: str, known: Mapping[str, str]) -> str:
-    """The text with the variables that are known put in; others stay as letters."""
+    """The text with the variables that are known put in; others stay as letters.
+
+    Raises CompilerError where it would be longer than what a program can be started with.
+    """
+    length = len(text)
 
     def value(match: re.Match[str]) -> str:
-        return "$" if match["dollar"] else known.get(match["name"], match[0])
+        nonlocal length
+        found = "$" if match["dollar"] else known.get(match["name"], match[0])
+        length += len(found) - len(match[0])
+        if length >= _LONGEST:
+            raise CompilerError(
+                f"`{text[:60]}` has over {_LONGEST // 1024} KiB with its variables put in: "
+                "no program starts with that",
+                "let the training read it from a file: `files:`",
+            )
+        return found
 
     return _EXPANDED.sub(value, text)
 

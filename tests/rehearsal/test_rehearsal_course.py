@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 from rehearsals import IMAGE, JOB, job, made, parts, played
 
-from compiler.refusals import Unavailable
+from compiler.refusals import CompilerError, Unavailable
 from compiler.rehearsal import interpreter, keeper
 from compiler.rehearsal.picture import BARS, sparkline
 from compiler.rehearsal.ports import free_port
@@ -373,6 +373,13 @@ def test_a_variable_sees_those_before_it_only() -> None:
     ]
     found = environment(listed, "a-pod")
     assert found == {"FIRST": "$(SECOND)", "SECOND": "2", "THIRD": "$(SECOND)2", "POD": "a-pod"}
+
+
+def test_variables_that_double_each_other_are_refused_before_they_fill_the_memory() -> None:
+    listed = [{"name": "V0", "value": "x" * 100}]
+    listed += [{"name": f"V{n}", "value": f"$(V{n - 1})" * 2} for n in range(1, 60)]
+    with pytest.raises(CompilerError, match="over 128 KiB with its variables put in"):
+        environment(listed, "a-pod")
 
 
 @pytest.mark.parametrize(
