@@ -16,6 +16,11 @@ PULL = {"always": "Always", "if-not-present": "IfNotPresent", "never": "Never"}
 # torchrun kills its workers 30 s after SIGTERM unless told otherwise (torch,
 # distributed/elastic/multiprocessing/api.py); these seconds are left for its own end.
 SHUTDOWN_MARGIN = 15
+# The agents of a run share the store of rank 0, and are told its address in the first round only: a
+# node that joins a later one waits for it in vain for a minute (torch 2.15,
+# distributed/elastic/rendezvous/dynamic_rendezvous.py, next_rendezvous). Set to 1, each round has a
+# store of its own. For every torch: one that shares none does not read it.
+OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 Object = dict[str, Any]
 
 
@@ -185,6 +190,9 @@ def _environment(run: Run, member: Member) -> list[Variable]:
         and "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" not in names
     ):
         added.append(Variable("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(run.grace - SHUTDOWN_MARGIN)))
+    # Whatever the command is: without torchrun somewhere in it no node would find another.
+    if run.elastic is not None and OWN_STORE not in names:
+        added.append(Variable(OWN_STORE, "1"))
     return added + variables
 
 

@@ -165,7 +165,7 @@ def test_what_a_configuration_file_may_hold_is_not_missed() -> None:
     assert findings(text, arguments=True) == []
     text = job(args="[--heads, '7']", image="pretrain", num_nodes="2")
     item = only("mismatched-arguments", findings(text, arguments=True))
-    assert item.message == "width % heads = 768 % 7 = 5, and should be 0"
+    assert item.message == "width % (2 × heads) = 768 % (2 × 7) = 12, and should be 0"
 
 
 def test_a_foreign_image_is_judged_by_the_schema_of_the_lock() -> None:

@@ -96,6 +96,32 @@ def test_an_elastic_run_has_a_rendezvous_and_no_master(project: Project) -> None
     }
 
 
+ELASTIC = "num_nodes: {min: 2, max: 4}"
+OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        (ELASTIC, "1"),
+        (f"{ELASTIC}\ncommand: [bash, -c, exec torchrun train.py]", "1"),
+        (f"{ELASTIC}\nenv: {{{OWN_STORE}: '0'}}", "0"),
+        (f"{ELASTIC}\ncommand: [/opt/start]", "1"),
+        ("num_nodes: 4", None),
+    ],
+)
+def test_nodes_of_an_elastic_run_can_join_late(
+    project: Project, more: str, expected: str | None
+) -> None:
+    path = project.repository.root / "jobs" / "example.yaml"
+    path.write_text(job(more), "utf-8")
+    (made,) = project.judge(path).runs
+    for replica in made.objects[0]["spec"]["pytorchReplicaSpecs"].values():
+        container = replica["template"]["spec"]["containers"][0]
+        values = [one["value"] for one in container["env"] if one["name"] == OWN_STORE]
+        assert values == ([expected] if expected else [])
+
+
 def test_an_endpoint_of_ones_own_is_the_endpoint(project: Project) -> None:
     text = job('num_nodes: {min: 2, max: 4}\nelastic: {backend: etcd, endpoint: "etcd.infra:2379"}')
     values = added(project, text)

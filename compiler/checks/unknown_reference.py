@@ -56,6 +56,7 @@ from compiler.environment import (
 )
 from compiler.launch import script
 from compiler.model import Run
+from compiler.podtemplate import OWN_STORE
 from compiler.programs import every_container
 from compiler.rules import Report, Rule
 from compiler.site import Site
@@ -89,7 +90,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             continue
         given = added(run, site.backend)
         kind = shape(run, site.backend)
-        known = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT"}
+        known = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", OWN_STORE}
         if container.kind == "training":
             known |= identity_names(run)
         own = {setting.name for setting in container.env}

@@ -20,14 +20,10 @@ OURS = {
     "file": "config",
     "rules": [
         {
-            "check": "width % heads == 0",
+            # Even, because rotary positions turn the entries of a head in pairs.
+            "check": "width % (2 * heads) == 0",
             "at": "heads",
-            "message": "every head takes the same part of the width",
-        },
-        {
-            "check": "width // heads % 2 == 0",
-            "at": "heads",
-            "message": "rotary positions turn the entries of a head in pairs",
+            "message": "every head takes the same, even part of the width",
         },
         {
             "check": "global_batch % (micro_batch * world_size) == 0",
