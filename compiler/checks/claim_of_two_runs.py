@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a ReadWriteOnce or ReadWriteOncePod claim that jobs of one namespace both mount, unless one
-of them is stopped.
+of them is stopped. A run that is active mounts what it was started with, whatever has become of its
+file since.
 
 ## Why it is bad
 The volume is attached to the node of the run that comes first. The pods of the other one stay at

@@ -12,6 +12,7 @@ from compiler.diagnostics import CompilerError, Finding, Place
 from compiler.memory import Checked, Judged, RunSummary
 from compiler.project import Project
 from compiler.quota.budget import overspent, rows_of, spending
+from compiler.quota.collisions import collisions
 from compiler.quota.limits import ClusterLimits, limits_of
 from compiler.quota.month import use_of
 from compiler.quota.remembered import Page, asked_of, content
@@ -38,7 +39,8 @@ def judged(
     `known` is what an earlier verdict read of the ledgers; it is brought up to date.
     """
     limits = limits_here(project)
-    claims = _Claims(project, checked, stamps, known).all()
+    asked = _Claims(project, checked, stamps, known)
+    claims = asked.all()
     pages = {path: known[path] for path in stamps}
     spent = spending(project, pages.values(), claims)
     counted = summed(claims, limits, spent.purse)
@@ -52,6 +54,7 @@ def judged(
     rows = [row_of(told, breach) for breach in found] + rows_of(told, counted, spent)
     findings = [*findings_of(told, found), *overspent(told, counted, spent)]
     findings += _without_policy(project, pages)
+    findings += collisions(project, checked.jobs, pages, asked.ledger)
     teams = {job.path: job.team for job in checked.jobs}
     return everywhere(findings, teams, project.policy), rows
 
@@ -126,6 +129,13 @@ class _Claims:
         only = self.project.only_cluster
         made = [claim for claim in made if only in (None, claim.cluster)]
         return sorted(made, key=lambda claim: not claim.active)
+
+    def ledger(self, path: str) -> Ledger | None:
+        """The ledger of a path; None for one that cannot be read."""
+        if not self._has(path):
+            self._read([path])
+        page = self.known[path]
+        return self._ledgers.get((page.team, page.job))
 
     def _starts(self, job: Judged) -> bool:
         """Whether nothing about the whole file keeps its runs from starting."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from hashlib import sha256
 
 from msgspec import Struct, field
 
@@ -18,7 +19,10 @@ HOUR = 3600
 
 
 class Use(Struct):
-    """One launched run: when it was there and what it held. Times are RFC 3339, '' for none."""
+    """One launched run: when it was there and what it held. Times are RFC 3339, '' for none.
+
+    `declared` is the digest of the declaration that an active run was started with.
+    """
 
     number: int
     name: str
@@ -30,6 +34,7 @@ class Use(Struct):
     declared_hours: str
     real_hours: str
     finished: bool
+    declared: str = ""
 
 
 def use_of(run: Entry) -> Use:
@@ -45,6 +50,7 @@ def use_of(run: Entry) -> Use:
         declared_hours=run.declared_hours,
         real_hours=run.real_hours,
         finished=run.reason == "finished",
+        declared=sha256(run.declared.encode()).hexdigest() if run.active else "",
     )
 
 
