@@ -4,7 +4,8 @@
 Compares where the runs of a team say that they write: `--output_dir`, `--save`, `work_dir=` and
 the like in their arguments, or OUTPUT_DIR, below a claim that is mounted for writing. Paths are
 compared within the claim, so it does not matter where each job mounts it. A stopped job writes
-nothing. A run that is active writes what it was started with, whatever has become of its file since.
+nothing. A run that is active writes what it was started with, whatever has become of its file
+since.
 
 ## Why it is bad
 Each overwrites the other's checkpoints and results, or resumes from weights that are not its own.
