@@ -12,6 +12,8 @@ from compiler.overlay import API, NOTICE
 from compiler.platform import admission, cohorts, flavors, namespaces, priorities, queues
 from compiler.platform.flavors import Object
 from compiler.quota.limits import limits_of
+from compiler.syncers import access
+from compiler.syncers.folder import syncer_of
 from compiler.yamlout import dump, dump_all
 
 if TYPE_CHECKING:
@@ -78,9 +80,29 @@ def platform_files(policy: Policy, cluster: str, before: Before | None = None) -
         f"{folder}/{name}": header + dump_all(objects) for name, objects in made.items() if objects
     }
     files |= kept
+    if document is not None:
+        files |= {
+            f"{folder}/{name}": header + dump_all(objects)
+            for name, objects in _access(document.value, folder, files).items()
+        }
     names = sorted(path.removeprefix(f"{folder}/") for path in files)
     files[f"{folder}/kustomization.yaml"] = header + dump({**API, "resources": names})
     return files
+
+
+def _access(cluster: Cluster, folder: str, files: Mapping[str, str]) -> dict[str, list[Object]]:
+    """What the cluster's syncer may do in each of the namespaces."""
+    found = syncer_of(cluster)
+    if found is None:
+        return {}
+    module, setting = found
+    start = f"{folder}/namespaces/"
+    spaces = {
+        path.removeprefix(start).removesuffix(".yaml"): text
+        for path, text in files.items()
+        if path.startswith(start)
+    }
+    return access.bindings(module.home(setting), spaces)
 
 
 def _unreadable(policy: Policy, cluster: str) -> bool:
@@ -112,10 +134,17 @@ def writes_kueue(cluster: Cluster) -> bool:
 def _admitted(
     policy: Policy, name: str, cluster: Cluster, teams: Mapping[str, Team], before: Before
 ) -> dict[str, list[Object]]:
-    """Kueue's own objects. A cluster whose policy names no queue has them from somewhere else."""
+    """Kueue's own objects. A cluster whose policy names no queue has them from somewhere else.
+
+    Pods that no queue holds name a priority themselves, so their classes are there instead.
+    """
+    if cluster.admission == "ledger" and cluster.kueue_objects is not False:
+        return {"priorities.yaml": priorities.of_pods(cluster)}
     if not writes_kueue(cluster):
         return {}
     made = {"priorities.yaml": priorities.objects(cluster)}
+    if not cluster.queues:
+        made["priorities.yaml"] += priorities.of_pods(cluster)
     if not cluster.queues or not flavors.flavors(cluster):
         return made
     gone = [team for team, homes in before.homes.items() if homes and team not in teams]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # A LocalQueue cannot be moved to another ClusterQueue, only made anew. Runs that are admitted do
 # not notice; those that wait go on waiting in the new one.
-_MADE_ANEW = {
+MADE_ANEW = {
     "kustomize.toolkit.fluxcd.io/force": "enabled",
     "argocd.argoproj.io/sync-options": "Force=true,Replace=true",
 }
@@ -62,7 +62,7 @@ def _local_queue(name: str, namespace: str, target: str) -> Object:
     return {
         "apiVersion": API,
         "kind": "LocalQueue",
-        "metadata": {"name": name, "namespace": namespace, "annotations": dict(_MADE_ANEW)},
+        "metadata": {"name": name, "namespace": namespace, "annotations": dict(MADE_ANEW)},
         "spec": {"clusterQueue": target},
     }
 

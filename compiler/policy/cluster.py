@@ -28,6 +28,7 @@ from compiler.fields import (
     described,
     matching,
 )
+from compiler.policy.sync import Sync
 
 _VERSION = r"v?[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.-]+)?"
 Version = Annotated[
@@ -239,7 +240,8 @@ class Cluster(Fields):
         "Who makes runs wait: kueue (default) or the ledger."
     )
     kueue_objects: Flag | None = described(
-        "Whether publish writes Kueue's flavors, quotas and queues from this file; default true."
+        "Whether publish writes Kueue's flavors, quotas, queues and the priority classes from this "
+        "file; default true."
     )
     currency: Text | None = described("The currency of prices.", examples=["USD"])
     accelerators: dict[AcceleratorName, Accelerator] | None = described(
@@ -267,4 +269,7 @@ class Cluster(Fields):
     node_local_paths: list[AbsolutePath] | None = described("Host paths that `pod:` may mount.")
     pod_security: Annotated[Literal["privileged", "baseline", "restricted"], OneOf()] | None = (
         described("The Pod Security level of the teams' namespaces.")
+    )
+    sync: Sync | None = described(
+        "What makes the published tree true on the cluster; without it nothing is written for that."
     )

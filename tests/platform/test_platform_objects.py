@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 import yaml
 from kueue import Object, of_kind, read, refused
+from msgspec.structs import replace
 
 from compiler.kustomize import find
 from compiler.platform import flavors
@@ -96,9 +97,24 @@ def test_a_cluster_without_kueue_gets_namespaces_and_nothing_of_kueue(policy: Po
     objects = read(platform_files(policy, "east"))
     assert {item["kind"] for item in objects} == {
         "Namespace",
+        "PriorityClass",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
     }
+
+
+def test_pods_that_no_queue_holds_find_the_priority_class_that_they_name(policy: Policy) -> None:
+    classes = of_kind(read(platform_files(policy, "east")), "PriorityClass")
+    values = {name: item["value"] for name, item in classes.items()}
+    assert values == policy.clusters["east"].value.priorities
+    # A run is not stopped for another one, and a value that policy changes is accepted.
+    assert {item["preemptionPolicy"] for item in classes.values()} == {"Never"}
+    for item in classes.values():
+        assert "Replace=true" in item["metadata"]["annotations"]["argocd.argoproj.io/sync-options"]
+    by_hand = policy.clusters["east"].value.model_copy(update={"kueue_objects": False})
+    clusters = {**policy.clusters, "east": replace(policy.clusters["east"], value=by_hand)}
+    other = Policy(clusters=clusters, teams=policy.teams, rules=policy.rules)
+    assert not [item for item in read(platform_files(other, "east")) if "Priority" in item["kind"]]
 
 
 def test_the_order_of_files_and_teams_does_not_matter(policy: Policy) -> None:
