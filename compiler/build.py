@@ -22,6 +22,7 @@ from compiler.platform.folder import platform_files
 from compiler.project import Project
 from compiler.proof import Claim, prove
 from compiler.results import JobResult, RunResult
+from compiler.syncers.folder import namespaces_in, published_branch, sync_files, teams_in
 from compiler.workers import cores, share
 from compiler.writer import ensure_ours, write
 
@@ -211,7 +212,19 @@ def _tree(project: Project, overlays: Sequence[Overlay], everyone: bool) -> dict
         namespace = project.policy.teams[team].value.namespace
         for name, text in team_files(cluster, team, namespace, active).items():
             tree[name] = text.encode()
+    if everyone:
+        for cluster in project.policy.clusters:
+            if project.only_cluster in (None, cluster):
+                texts = _sync(project, cluster, tree)
+                tree |= {name: text.encode() for name, text in texts.items()}
     return tree
+
+
+def _sync(project: Project, cluster: str, tree: Mapping[str, bytes]) -> dict[str, str]:
+    """What the cluster's syncer is to follow in the tree."""
+    teams = {team: [project.policy.teams[team].value.namespace] for team in teams_in(cluster, tree)}
+    branch = published_branch(project.repository.settings)
+    return sync_files(project.policy, cluster, teams, namespaces_in(cluster, tree), branch)
 
 
 def _prove(

@@ -18,7 +18,9 @@ LONGEST_JOB = 40
 _JOB = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 RESERVED_TEAMS = ("base", "platform", "sync", "ended")
 RESERVED_CLUSTERS = ("ledger",)
-_FOREIGN = frozenset({"default", "kueue-system", "kubeflow", "flux-system", "argocd"})
+_FOREIGN = frozenset(
+    {"default", "kueue-system", "kubeflow", "flux-system", "argocd", "runwright-sync"}
+)
 
 
 def is_foreign(namespace: str) -> bool:

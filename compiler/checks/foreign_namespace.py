@@ -2,7 +2,7 @@
 
 ## What it does
 Reports `namespace` where it begins with `kube-`, or is `default`, `kueue-system`, `kubeflow`,
-`flux-system` or `argocd`.
+`flux-system`, `argocd` or `runwright-sync`; and where it is the `namespace` of a syncer.
 
 ## Why it is bad
 The namespace would get the team's Pod Security level, its queues and its runs: system pods may be
@@ -47,8 +47,15 @@ RULE = Rule(
 
 def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
     """The teams in somebody else's namespace."""
+    taken = {
+        setting.namespace
+        for cluster in project.policy.clusters.values()
+        if (sync := cluster.value.sync) is not None
+        for setting in (sync.flux, sync.argo_cd)
+        if setting is not None
+    }
     for team in project.policy.teams.values():
-        if is_foreign(team.value.namespace):
+        if is_foreign(team.value.namespace) or team.value.namespace in taken:
             yield finding(
                 "foreign-namespace",
                 team.place("namespace"),

@@ -12,6 +12,12 @@ from compiler.platform.flavors import Object
 
 LABEL = "runwright/tombstone"
 NAME = "runwright-tombstones"
+# Without it the next revert would start what has ended: taking it away is a person's decision.
+KEPT = {
+    "kustomize.toolkit.fluxcd.io/prune": "disabled",
+    "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+    "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
+}
 PLURALS = {"PyTorchJob": "pytorchjobs", "Job": "jobs", "TrainJob": "trainjobs"}
 
 
@@ -35,7 +41,7 @@ def objects(kinds: Iterable[tuple[str, str]]) -> list[Object]:
     policy: Object = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": NAME},
+        "metadata": {"name": NAME, "annotations": dict(KEPT)},
         "spec": {
             "failurePolicy": "Fail",
             "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
@@ -55,7 +61,7 @@ def objects(kinds: Iterable[tuple[str, str]]) -> list[Object]:
     binding: Object = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": NAME},
+        "metadata": {"name": NAME, "annotations": dict(KEPT)},
         "spec": {
             "policyName": NAME,
             "validationActions": ["Deny"],

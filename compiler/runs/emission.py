@@ -32,6 +32,9 @@ from compiler.runs.tombstones import (
     known,
     namespace_of,
 )
+from compiler.syncers.folder import folder_of as sync_folder
+from compiler.syncers.folder import namespaces_in as namespaces_in_tree
+from compiler.syncers.folder import published_branch, sync_files, teams_in
 
 Published = Callable[[str], Mapping[str, bytes] | None]
 """The files of a run's folder as they were published, by path from the root; None if never."""
@@ -284,7 +287,25 @@ class Emission:
                 if is_ended(run) and (key[0], run.name) not in there
             ]
             self._put(ended_files(cluster, new, ended))
-            self._put(platform_files(self.project.policy, cluster, self._before(cluster)))
+            before = self._before(cluster)
+            self._put(platform_files(self.project.policy, cluster, before))
+            self._put(self._sync(cluster, before))
+
+    def _sync(self, cluster: str, before: Before) -> dict[str, str]:
+        """What the cluster's syncer follows: every team's folder that is in the tree."""
+        teams: dict[str, list[str]] = {}
+        for team in teams_in(cluster, self.tree.files):
+            now = self._namespace(cluster, team)
+            teams[team] = [now, *sorted(before.homes.get(team, frozenset()) - {now})]
+        published = self.published(sync_folder(cluster)) or {}
+        return sync_files(
+            self.project.policy,
+            cluster,
+            teams,
+            namespaces_in_tree(cluster, self.tree.files),
+            published_branch(self.project.repository.settings),
+            {path: data.decode() for path, data in published.items()},
+        )
 
     def _before(self, cluster: str) -> Before:
         """What the platform's folder was, and which teams still have something on the cluster."""
