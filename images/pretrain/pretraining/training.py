@@ -103,7 +103,7 @@ class Training:
     def steps(self) -> None:
         """Make all steps that are left."""
         args, session = self.args, self.session
-        batches = self._batches()
+        batches = self.batches()
         for step in session.steps(args.steps):
             share = schedule.rate(
                 args.schedule, step, args.steps, args.warmup_steps, args.last_rate
@@ -144,7 +144,7 @@ class Training:
         self.optimizer.zero_grad()
         return total, tokens
 
-    def _batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+    def batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         """This process's micro batches, from where the training is."""
         args, world = self.args, self.session.world
         sampler = self.order.batches(world.rank, world.size, args.micro_batch)
