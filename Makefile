@@ -80,7 +80,7 @@ lock: setup ## Write requirements/*.lock anew; UPGRADE=--upgrade takes newer ver
 	  into=$$(dirname $$at)/requirements.lock; \
 	  python=3.12; [ $$at != requirements.in ] || python=3.11; \
 	  without="--override requirements.overrides"; \
-	  [ $$at != pretrain/pyproject.toml ] || without=; \
+	  case $$at in llm-sft/*|pretrain/*) without=;; esac; \
 	  ../$(VENV)/uv pip compile $$at $$without --output-file $$into \
 	    $(UPGRADE) --universal --python-version $$python --generate-hashes --no-emit-index-url \
 	    --no-emit-find-links --custom-compile-command "make lock" --quiet || exit 1; \

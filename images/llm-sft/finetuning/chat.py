@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from runwright_runtime import Unusable
 
@@ -136,10 +136,11 @@ class Chat:
     ) -> tuple[str, list[Any]]:
         from transformers.utils.chat_template_utils import render_jinja_template
 
+        render = cast("Any", render_jinja_template)
         try:
-            texts, spans = render_jinja_template(  # type: ignore[misc]
+            texts, spans = render(
                 [list(conversation)],
-                tools=tools,  # type: ignore[arg-type]
+                tools=tools,
                 chat_template=self._template,
                 add_generation_prompt=asks,
                 return_assistant_tokens_mask=marks,

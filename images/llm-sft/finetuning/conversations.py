@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Conversations:
     """The samples: sequences of up to `sequence_length` tokens. Raises Unusable."""
 
-    measured = ("loss",)
+    measured: tuple[str, ...] = ("loss",)
 
     def __init__(self, args: Arguments, rows: Rows, chat: Chat, world: World) -> None:
         def encode(index: int) -> list[Encoded]:

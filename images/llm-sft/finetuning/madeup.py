@@ -103,7 +103,7 @@ def conversations() -> list[dict[str, object]]:
 
     things = list(COLOURS)
     alone: list[dict[str, object]] = [{"messages": pair(thing)} for thing in things]
-    two = [
+    two: list[dict[str, object]] = [
         {"messages": [*pair(one), *pair(other)]}
         for one, other in zip(things, things[5:], strict=False)
     ]
@@ -111,13 +111,12 @@ def conversations() -> list[dict[str, object]]:
 
 
 def preferences() -> list[dict[str, object]]:
-    """Questions with a right answer and a wrong one."""
-    colours = list(COLOURS.items())
+    """Questions with an answer that is one, and one that is none."""
     return [
         {
             "prompt": [{"role": "user", "content": f"What colour is {thing}?"}],
             "chosen": f"It is {colour}.",
-            "rejected": f"It is {colours[(at + 1) % len(colours)][1]}.",
+            "rejected": f"Who knows what {thing} is like?",
         }
-        for at, (thing, colour) in enumerate(colours)
+        for thing, colour in COLOURS.items()
     ]

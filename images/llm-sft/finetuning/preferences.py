@@ -35,7 +35,7 @@ NAMES = {"data": "reference.json", "eval_data": "reference-eval.json"}
 class Preferences:
     """The samples: pairs of answers to the same. Raises Unusable."""
 
-    measured = ("loss", "margin", "accuracy")
+    measured: tuple[str, ...] = ("loss", "margin", "accuracy")
 
     def __init__(self, args: Arguments, rows: Rows, chat: Chat, world: World) -> None:
         def encode(index: int) -> list[Encoded]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from math import ceil, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from runwright_runtime import (
@@ -77,9 +77,10 @@ class Training:
         self.optimizer = torch.optim.AdamW(
             _groups(self.model, args.weight_decay),
             lr=args.learning_rate,
-            fused=session.device.type == "cuda",
+            fused=True,
         )
-        session.flops_per_token = modeling.flops_per_token(self.model, self.config, task.attended)
+        model = cast("nn.Module", self.model)
+        session.flops_per_token = modeling.flops_per_token(model, self.config, task.attended)
 
     def restore(self) -> None:
         """Go on from the newest checkpoint. Raises what restoring raises."""

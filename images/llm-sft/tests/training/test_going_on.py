@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 
@@ -19,31 +20,48 @@ def data(folder: Path, colours: dict[str, str] | None = None) -> str:
     return f"--data={write(folder / 'data.jsonl', *rows)}"
 
 
-@pytest.mark.parametrize(
-    ("processes", "words"),
-    [
-        # Alone with masks that are drawn at random; shared out with all weights.
-        (None, (*LORA, "--accumulation=2", "--micro-batch=1", "--global-batch=2")),
-        (2, ("--accumulation=1", "--micro-batch=1", "--global-batch=2", "--weight-decay=0.1")),
-    ],
-)
-def test_a_killed_tuning_goes_on_to_the_bit(
-    processes: int | None, words: tuple[str, ...], tuner: Tuner, tmp_path: Path
-) -> None:
-    shared = ("--model=made-up", data(tmp_path), *FAST, *words, "--no-export", "--log-every=1")
-    killed = tuner.start(tmp_path / "a", *shared, "--max-steps=40", processes=processes)
+def test_a_killed_tuning_goes_on_to_the_bit(tuner: Tuner, tmp_path: Path) -> None:
+    """Alone, with masks that are drawn at random and several micro batches in a step."""
+    shared = ("--model=made-up", data(tmp_path), *FAST, *LORA, "--micro-batch=1", "--no-export",
+              "--log-every=1", "--max-steps=30")  # fmt: skip
+    killed = tuner.start(tmp_path / "a", *shared, every=1)
     until(lambda: events(tmp_path / "a", "saved"), killed)
     killed.kill()
     killed.wait()
     made = max(steps(tmp_path / "a"))
-    again = tuner.start(tmp_path / "a", *shared, "--max-steps=40", processes=processes)
-    whole = tuner.start(tmp_path / "b", *shared, "--max-steps=40", processes=processes)
+    again = tuner.start(tmp_path / "a", *shared)
+    whole = tuner.start(tmp_path / "b", *shared)
     assert (again.wait(), whole.wait()) == (0, 0), again.text
     (resumed,) = events(tmp_path / "a", "resumed")
-    assert 0 < resumed["step"] <= made < 40
-    assert same(saved(tmp_path / "a", 40), saved(tmp_path / "b", 40))
+    assert 0 < resumed["step"] <= made < 30
+    assert same(saved(tmp_path / "a", 30), saved(tmp_path / "b", 30))
     one, other = steps(tmp_path / "a"), steps(tmp_path / "b")
     assert [one[step]["loss"] for step in one] == [other[step]["loss"] for step in other]
+
+
+def test_a_killed_node_goes_on_to_the_bit_and_with_one_process_nearly(
+    tuner: Tuner, tmp_path: Path
+) -> None:
+    """All weights, shared out over two processes."""
+    shared = ("--model=made-up", data(tmp_path), *FAST, "--micro-batch=1", "--no-export",
+              "--log-every=1", "--weight-decay=0.1", "--max-steps=30")  # fmt: skip
+    killed = tuner.start(tmp_path / "a", *shared, processes=2, every=1)
+    until(lambda: events(tmp_path / "a", "saved"), killed)
+    killed.kill()
+    killed.wait()
+    shutil.copytree(tmp_path / "a", tmp_path / "c")
+    again = tuner.start(tmp_path / "a", *shared, processes=2)
+    whole = tuner.start(tmp_path / "b", *shared, processes=2)
+    alone = tuner.start(tmp_path / "c", *shared)
+    assert (again.wait(), whole.wait(), alone.wait()) == (0, 0, 0), again.text
+    assert 0 < events(tmp_path / "a", "resumed")[0]["step"] < 30
+    assert same(saved(tmp_path / "a", 30), saved(tmp_path / "b", 30))
+    one, other, third = (steps(tmp_path / name) for name in ("a", "b", "c"))
+    assert [one[step]["loss"] for step in one] == [other[step]["loss"] for step in other]
+    assert {line["world"] for line in third.values()} == {1, 2}
+    assert list(third) == list(other)
+    losses = [line["loss"] for line in third.values()]
+    assert losses == pytest.approx([line["loss"] for line in other.values()], rel=1e-3)
 
 
 def test_a_tuning_that_is_told_to_stop_saves_and_changed_arguments_are_refused(
@@ -79,23 +97,6 @@ def test_a_tuning_that_is_told_to_stop_saves_and_changed_arguments_are_refused(
     assert "Traceback" not in changed.text + wrong.text
     assert len(events(folder, "stopped")) == 1
     assert not events(folder, "complete")
-
-
-def test_a_tuning_goes_on_with_another_number_of_processes(tuner: Tuner, tmp_path: Path) -> None:
-    shared = ("--model=made-up", data(tmp_path), *FAST, "--micro-batch=1", "--no-export",
-              "--log-every=1", "--max-steps=40", *LORA[:2])  # fmt: skip
-    two = tuner.start(tmp_path / "a", *shared, processes=2)
-    until(lambda: events(tmp_path / "a", "saved"), two)
-    two.kill()
-    two.wait()
-    one = tuner.start(tmp_path / "a", *shared)
-    whole = tuner.start(tmp_path / "b", *shared)
-    assert (one.wait(), whole.wait()) == (0, 0), one.text
-    lines, wanted = steps(tmp_path / "a"), steps(tmp_path / "b")
-    assert {line["world"] for line in lines.values()} == {1, 2}
-    assert list(lines) == list(wanted)
-    losses = [line["loss"] for line in lines.values()]
-    assert losses == pytest.approx([line["loss"] for line in wanted.values()], rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -152,10 +152,10 @@ def test_the_loss_of_preferences_is_that_of_the_formula(world: World) -> None:
 
 def test_preferences_widen_the_margin_and_go_on_to_the_bit(tuner: Tuner, tmp_path: Path) -> None:
     words = ["--model=made-up", "--data=made-up", "--eval-data=made-up", "--sequence-length=128",
-             "--precision=fp32", "--workers=0", "--no-export", "--learning-rate=0.003",
+             "--precision=fp32", "--workers=0", "--no-export", "--learning-rate=0.005",
              "--micro-batch=4", "--global-batch=4", "--eval-every=15", "--max-steps=30",
              "--tuning=lora", "--no-activation-checkpointing", "--log-every=1"]  # fmt: skip
-    killed = tuner.start(tmp_path / "a", *words, script="dpo.py")
+    killed = tuner.start(tmp_path / "a", *words, script="dpo.py", every=1)
     until(lambda: events(tmp_path / "a", "saved"), killed)
     killed.kill()
     killed.wait()
@@ -175,7 +175,7 @@ def test_preferences_widen_the_margin_and_go_on_to_the_bit(tuner: Tuner, tmp_pat
     first, last = events(tmp_path / "b", "evaluated")
     assert 0 < first["eval_margin"] < last["eval_margin"]
     assert last["eval_accuracy"] == 1
-    # At first both models are one: the loss is that of a guess.
+    # In the first step both models are one: the loss is that of a guess.
     assert steps(tmp_path / "b")[1]["loss"] == pytest.approx(torch.log(torch.tensor(2.0)).item())
     assert last["eval_loss"] < 0.3
 

@@ -20,9 +20,8 @@ IMAGE = Path(__file__).resolve().parents[2]
 ABOUT = yaml.safe_load((IMAGE / "image.yaml").read_text())
 
 COLOURS = {"coal": "black", "snow": "white", "grass": "green", "a rose": "red"}
-# A checkpoint each second, and nothing from anywhere else.
+# Nothing comes from anywhere else.
 SURROUNDINGS = {
-    "CHECKPOINT_EVERY": "1",
     "HF_HUB_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
@@ -82,11 +81,14 @@ class Tuner:
         *words: str,
         script: str = "train.py",
         processes: int | None = None,
-        number: int = 1,
+        every: int = 3600,
     ) -> Node:
-        """Start one on one node: under torchrun with so many processes, or alone."""
+        """Start one on one node: under torchrun with so many processes, or alone.
+
+        `every`: seconds between checkpoints.
+        """
         environment = {
-            **identity(folder, number, **SURROUNDINGS),
+            **identity(folder, CHECKPOINT_EVERY=str(every), **SURROUNDINGS),
             "PYTHONPATH": f"{RUNTIME}:{IMAGE}",
         }
         if processes is not None:

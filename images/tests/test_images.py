@@ -1,4 +1,4 @@
-"""The image of ddp-mini: what its Dockerfile would build. No image is built here."""
+"""What the Dockerfiles of the images would build. No image is built here."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
-IMAGES = Path(__file__).resolve().parents[2]
-IMAGE = IMAGES / "ddp-mini"
+IMAGES = Path(__file__).resolve().parents[1]
+# The images, and whether kernels are compiled when they train.
+NAMES = {"ddp-mini": False, "llm-sft": True}
+# What an image's own code may import beside the packages that its pyproject.toml names.
+INSTALLED = {"runwright_runtime"}
 
 if find_spec("torch") is None:
     pytest.skip("the environment of the images has what this needs", allow_module_level=True)
@@ -26,24 +29,29 @@ from packaging.requirements import Requirement  # noqa: E402
 from packaging.utils import canonicalize_name  # noqa: E402
 
 
+@pytest.fixture(scope="module", params=NAMES)
+def image(request: pytest.FixtureRequest) -> Path:
+    return IMAGES / request.param
+
+
 @pytest.fixture(scope="module")
-def steps() -> list[tuple[str, str]]:
+def steps(image: Path) -> list[tuple[str, str]]:
     """The instructions of the Dockerfile and their values."""
-    text = (IMAGE / "Dockerfile").read_bytes()
+    text = (image / "Dockerfile").read_bytes()
     found = DockerfileParser(fileobj=io.BytesIO(text)).structure
     return [(one["instruction"], one["value"]) for one in found if one["instruction"] != "COMMENT"]
 
 
 @pytest.fixture(scope="module")
-def about() -> dict[str, object]:
-    return yaml.safe_load((IMAGE / "image.yaml").read_text())
+def about(image: Path) -> dict[str, object]:
+    return yaml.safe_load((image / "image.yaml").read_text())
 
 
 @pytest.fixture(scope="module")
-def locked() -> dict[str, list[Requirement]]:
+def locked(image: Path) -> dict[str, list[Requirement]]:
     """What the lock installs, by name."""
     found: dict[str, list[Requirement]] = {}
-    text = (IMAGE / "requirements.lock").read_text().replace("\\\n", " ")
+    text = (image / "requirements.lock").read_text().replace("\\\n", " ")
     for line in text.splitlines():
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -66,12 +74,17 @@ def test_it_starts_from_one_pinned_base(steps: list[tuple[str, str]]) -> None:
     assert values(steps, "FROM") == ["${BASE} AS packages", "${BASE}"]
 
 
-def test_what_is_installed_is_checked_and_not_built(steps: list[tuple[str, str]]) -> None:
-    (run,) = values(steps, "RUN")
+def test_what_is_installed_is_checked_and_not_built(
+    image: Path, steps: list[tuple[str, str]]
+) -> None:
+    run, *others = values(steps, "RUN")
     assert {"--require-hashes", "--no-deps", "--only-binary"} <= set(run.split())
     assert not values(steps, "ADD")
-    last = max(i for i, (name, _) in enumerate(steps) if name == "FROM")
-    assert all(name != "RUN" for name, _ in steps[last:]), "the second stage only copies"
+    # A C compiler is all that the second stage adds to what it copies, and only for kernels.
+    assert len(others) == NAMES[image.name]
+    assert all(
+        "apt-get install --yes --no-install-recommends gcc libc6-dev" in one for one in others
+    )
 
 
 def test_it_does_not_run_as_root(steps: list[tuple[str, str]]) -> None:
@@ -80,21 +93,31 @@ def test_it_does_not_run_as_root(steps: list[tuple[str, str]]) -> None:
     assert int(group) > 0
 
 
-def test_all_that_the_program_imports_is_copied(steps: list[tuple[str, str]]) -> None:
+def test_all_that_the_program_imports_is_copied(
+    image: Path, steps: list[tuple[str, str]], about: dict[str, object]
+) -> None:
     copied = [value.split() for value in values(steps, "COPY") if "--from" not in value]
     sources = {source for *found, _ in copied for source in found}
     assert all((IMAGES / source).exists() for source in sources)
-    own = {Path(source).name for *found, to in copied for source in found if to == "/app/"}
-    installed = {"torch", "numpy", "runwright_runtime"}
+    own = [IMAGES / source for source in sources if source.startswith(f"{image.name}/")]
+    files = [path for one in own for path in (one.rglob("*.py") if one.is_dir() else [one])]
+    files = [path for path in files if path.suffix == ".py"]
+    named = {path.relative_to(image).parts[0].removesuffix(".py") for path in files}
     imported: set[str] = set()
-    for name in own:
-        for node in ast.walk(ast.parse((IMAGE / name).read_text())):
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom):
                 imported.add(str(node.module).partition(".")[0])
             elif isinstance(node, ast.Import):
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
-    rest = {f"{name}.py" for name in imported - installed - sys.stdlib_module_names}
-    assert rest == own - {"train.py"}
+    project = tomllib.loads((image / "pyproject.toml").read_text())["project"]
+    packages = {Requirement(text).name.replace("-", "_") for text in project["dependencies"]}
+    left = imported - INSTALLED - packages - sys.stdlib_module_names
+    assert left <= named
+    entries = {word.removesuffix(".py") for word in about["entry"] if word.endswith(".py")}  # type: ignore[attr-defined]
+    assert entries <= named
+    # Each module is there because another one, or a person, starts or imports it.
+    assert named - left <= entries | {path.stem for path in files if "__main__" in path.read_text()}
     assert "PYTHONPATH=/opt/runwright" in values(steps, "ENV")[0].split()
     assert ["runtime/src", "/opt/runwright"] in copied
 
@@ -108,15 +131,16 @@ def test_the_image_is_what_its_declaration_says(
     assert [str(one.specifier) for one in locked["torch"]] == [f"=={about['torch']}"]
 
 
-def test_the_lock_has_all_that_is_needed(locked: dict[str, list[Requirement]]) -> None:
-    project = tomllib.loads((IMAGE / "pyproject.toml").read_text())["project"]
+def test_the_lock_has_all_that_is_needed(image: Path, locked: dict[str, list[Requirement]]) -> None:
+    project = tomllib.loads((image / "pyproject.toml").read_text())["project"]
     wanted = [Requirement(text) for text in project["dependencies"]]
-    # What torch itself asks for, where the image runs; the kernels' compiler is left out.
+    # What torch itself asks for, where the image runs.
     node = {"sys_platform": "linux", "platform_system": "Linux", "python_version": "3.12"}
     node |= {"platform_machine": "x86_64", "extra": ""}
     for text in requires("torch") or []:
         one = Requirement(text)
-        if one.name != "triton" and (one.marker is None or one.marker.evaluate(node)):
+        left_out = one.name == "triton" and not NAMES[image.name]
+        if not left_out and (one.marker is None or one.marker.evaluate(node)):
             wanted.append(one)
     assert len(wanted) > 8
     for one in wanted:
