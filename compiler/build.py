@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.json import Encoder
 
 from compiler.backends import Object
 from compiler.base import Base
@@ -22,11 +22,12 @@ from compiler.platform.folder import platform_files
 from compiler.project import Project
 from compiler.proof import Claim, prove
 from compiler.results import JobResult, RunResult
-from compiler.syncers.folder import namespaces_in, published_branch, sync_files, teams_in
+from compiler.syncers.folder import namespaces_in, sync_files, teams_in
 from compiler.workers import cores, share
 from compiler.writer import ensure_ours, write
 
 Progress = Callable[[str, int, int], None]
+_JSON = Encoder(order="sorted")
 
 
 class Overlay(Struct):
@@ -152,7 +153,7 @@ def _overlay(made: RunResult) -> dict[str, Any]:
     who = made.run.identity
     texts = files(made, made.base)
     parts = [made.base.digest, *(f"{name}\0{text}" for name, text in texts.items())]
-    parts.append(json.dumps(made.objects, sort_keys=True))
+    model = _JSON.encode(made.objects)
     return {
         "path": made.run.path,
         "cluster": who.cluster,
@@ -163,7 +164,7 @@ def _overlay(made: RunResult) -> dict[str, Any]:
         "base": made.base.digest,
         "folder": run_folder(made.run),
         "files": texts,
-        "proof": sha256("\0".join(parts).encode()).hexdigest(),
+        "proof": sha256("\0".join(parts).encode() + b"\0" + model).hexdigest(),
         "objects": made.objects,
     }
 
@@ -223,7 +224,7 @@ def _tree(project: Project, overlays: Sequence[Overlay], everyone: bool) -> dict
 def _sync(project: Project, cluster: str, tree: Mapping[str, bytes]) -> dict[str, str]:
     """What the cluster's syncer is to follow in the tree."""
     teams = {team: [project.policy.teams[team].value.namespace] for team in teams_in(cluster, tree)}
-    branch = published_branch(project.repository.settings)
+    branch = project.repository.publish_branch
     return sync_files(project.policy, cluster, teams, namespaces_in(cluster, tree), branch)
 
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 
 from compiler import fields, names
-from compiler.policy import cluster, team
+from compiler.policy import cluster, sync, team
 from compiler.rules import Registered, registered
 from compiler.schemas import MODELS, schemas
 
@@ -49,6 +49,9 @@ _WORDS: list[tuple[Any, str]] = [
     (names.RunRef, "run, such as r2"),
     (cluster.AcceleratorName, "accelerator name"),
     (cluster.Version, "version"),
+    (sync.GitUrl, "git URL"),
+    (sync.Branch, "branch"),
+    (sync.Server, "URL of an API server"),
     (team.Handle, "GitHub handle"),
 ]
 _REPORT = re.compile(r"(?<![\w/])([\w.-]+/[\w.-]+)#([0-9]+)\b")

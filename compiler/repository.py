@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from msgspec import Struct, field
 
@@ -118,6 +118,13 @@ class Repository:
         """The `[tool.compiler]` table."""
         manifest = tomllib.loads((self.root / "pyproject.toml").read_text("utf-8"))
         return manifest["tool"]["compiler"]
+
+    @property
+    def publish_branch(self) -> str | None:
+        """`branch` of `[tool.compiler.publish]`; None where it is not set."""
+        publish: Any = self.settings.get("publish")
+        branch = cast("dict[str, Any]", publish).get("branch") if isinstance(publish, dict) else ""
+        return branch if isinstance(branch, str) and branch else None
 
     @cached_property
     def cache(self) -> Path:

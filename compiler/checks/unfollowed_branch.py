@@ -46,9 +46,8 @@ RULE = Rule(
 
 def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
     """The syncers of another branch."""
-    publish = project.repository.settings.get("publish")
-    written = publish.get("branch") if isinstance(publish, dict) else None
-    if not isinstance(written, str):
+    written = project.repository.publish_branch
+    if written is None:
         return
     for cluster in project.policy.clusters.values():
         sync = cluster.value.sync

@@ -34,7 +34,7 @@ from compiler.runs.tombstones import (
 )
 from compiler.syncers.folder import folder_of as sync_folder
 from compiler.syncers.folder import namespaces_in as namespaces_in_tree
-from compiler.syncers.folder import published_branch, sync_files, teams_in
+from compiler.syncers.folder import sync_files, teams_in
 
 Published = Callable[[str], Mapping[str, bytes] | None]
 """The files of a run's folder as they were published, by path from the root; None if never."""
@@ -303,7 +303,7 @@ class Emission:
             cluster,
             teams,
             namespaces_in_tree(cluster, self.tree.files),
-            published_branch(self.project.repository.settings),
+            self.project.repository.publish_branch,
             {path: data.decode() for path, data in published.items()},
         )
 

@@ -42,13 +42,6 @@ def syncer_of(cluster: Cluster) -> tuple[Any, Any] | None:
     return None
 
 
-def published_branch(settings: Mapping[str, Any]) -> str:
-    """The branch that publish writes, as far as `[tool.compiler]` says."""
-    publish = settings.get("publish")
-    branch: Any = publish.get("branch") if isinstance(publish, dict) else None  # type: ignore[union-attr]
-    return branch if isinstance(branch, str) and branch else DEFAULT_BRANCH
-
-
 def teams_in(cluster: str, paths: Iterable[str]) -> list[str]:
     """The teams that have a folder on a cluster."""
     found = (path.split("/") for path in paths)
@@ -71,13 +64,14 @@ def sync_files(
     cluster: str,
     teams: Mapping[str, Sequence[str]],
     namespaces: Sequence[str],
-    branch: str,
+    branch: str | None,
     published: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The folder's files by path from the root; none where policy names no syncer.
 
-    As they were published, where the cluster's policy cannot be read or is gone while runs are
-    still there: what cannot be read is not absent.
+    `branch` is the one that publish is known to write. The files are as they were published, where
+    the cluster's policy cannot be read or is gone while runs are still there: what cannot be read
+    is not absent.
     """
     document = policy.clusters.get(cluster)
     if document is None:
@@ -88,7 +82,7 @@ def sync_files(
     module, setting = found
     known = document.value.versions
     versions = {} if known is None else {k: v for k, v in known.model_dump().items() if v}
-    site = Site(cluster, teams, namespaces, branch, versions)
+    site = Site(cluster, teams, namespaces, branch or DEFAULT_BRANCH, versions)
     written: Written = module.files(setting, site)
     header = f"# What syncs {cluster}. {NOTICE}\n"
     root = folder_of(cluster)

@@ -98,6 +98,7 @@ def test_a_cluster_without_kueue_gets_namespaces_and_nothing_of_kueue(policy: Po
     assert {item["kind"] for item in objects} == {
         "Namespace",
         "PriorityClass",
+        "RoleBinding",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
     }
