@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+# Where the program itself would be found.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import train
 from pretraining import training

@@ -24,7 +24,7 @@ LENGTH = 16
 TOKENS = 16 * 90 + 7
 SMALL = (
     "--vocabulary=64", "--layers=2", "--width=16", "--heads=2", f"--sequence-length={LENGTH}",
-    "--global-batch=8", "--micro-batch=1", "--steps=24", "--warmup-steps=4", "--workers=0",
+    "--global-batch=8", "--micro-batch=2", "--steps=24", "--warmup-steps=4", "--workers=0",
     "--learning-rate=0.01", "--precision=fp32", "--save-every=4", "--log-every=2",
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Runs of the image: interrupted, with more nodes and fewer, and with what they cannot go on with."""
+"""Runs of the image: interrupted, with more nodes and fewer, and with what does not fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -156,16 +155,14 @@ def refused(pretraining: Pretraining, *more: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def stopped(
-    starter: Launcher, data: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Pretraining]:
+def stopped(starter: Launcher, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pretraining:
     """A training of one process that was told to stop."""
     made = Pretraining(starter, tmp_path_factory.mktemp("stopped") / "r1", data)
     node = made.alone(pause=0.2)
     until(lambda: len(made.lines()) >= 2, node)
     node.signal(signal.SIGTERM)
     assert node.wait() == 128 + signal.SIGTERM
-    yield made
+    return made
 
 
 def test_a_training_goes_on_with_its_own_arguments_and_tokens_only(
@@ -246,7 +243,7 @@ def test_an_elastic_run_needs_a_batch_that_all_its_sizes_can_share(
     environment = {**pretraining.environment(0), **bounds}
     node = pretraining.launcher.start(argv, environment, False)
     assert node.wait() == 78, node.text
-    assert "runwright: global_batch is 8, and 3 processes with micro_batch 1 take 3" in node.text
+    assert "runwright: global_batch is 8, and 3 processes with micro_batch 2 take 6" in node.text
     argv = [word for word in argv if not word.startswith("--global-batch")]
     node = pretraining.launcher.start(argv, environment, False)
     assert node.wait() == 78, node.text
