@@ -35,14 +35,15 @@ def environment() -> dict[str, str]:
     """What kustomize sees of the caller's environment: enough to start, nothing to steer it.
 
     No home and no XDG folders, so no plugins and no `kuberc`; git and proxies that lead nowhere,
-    so that a remote resource fails instead of being fetched. A build of 100 overlays needs half the
-    CPU time when it frees no memory (GOGC), and 180 MB; far larger ones start to free it.
+    so that a remote resource fails instead of being fetched. It runs on one processor and seldom
+    frees memory (GOGC): a third less of CPU time for a batch, in 60 to 110 MB, and others beside
+    it have the other processors.
     """
     kept = ("PATH", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH")
     nowhere = "http://127.0.0.1:9"
     return {name: os.environ[name] for name in kept if name in os.environ} | {
-        "GOGC": "off",
-        "GOMEMLIMIT": "512MiB",
+        "GOGC": "800",
+        "GOMAXPROCS": "1",
         "KUBERC": "off",
         "LC_ALL": "C.UTF-8",
         "GIT_ALLOW_PROTOCOL": "none",

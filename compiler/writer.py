@@ -226,11 +226,12 @@ def _fill(
 ) -> None:
     """Make what is to take the place of `inner`, a folder of the tree."""
     prefix = f"{inner}/" if inner else ""
-    folders: set[Path] = {new}
+    folders = {""}
     for name in sorted(files):
         if name.startswith(prefix):
-            path = new / name[len(prefix) :]
-            _folders(path.parent, folders, disk)
+            rest = name[len(prefix) :]
+            path = new / rest
+            _folders(new, rest.rpartition("/")[0], folders, disk)
             if name not in known or not _linked(folder / name, path, files[name], disk):
                 disk.write(path, files[name])
     for path in _foreign(folder, inner, known):
@@ -238,7 +239,7 @@ def _fill(
         target = new / name[len(prefix) :]
         if target.exists() or any(p.is_file() for p in target.parents if new in p.parents):
             raise _in_the_way(folder, name)
-        _folders(target.parent, folders, disk)
+        _folders(new, name[len(prefix) :].rpartition("/")[0], folders, disk)
         disk.link(path, target)
 
 
@@ -249,11 +250,11 @@ def _in_the_way(folder: Path, name: str) -> CompilerError:
     )
 
 
-def _folders(path: Path, made: set[Path], disk: Disk) -> None:
-    if path not in made:
-        _folders(path.parent, made, disk)
-        disk.make_folder(path)
-        made.add(path)
+def _folders(top: Path, folder: str, made: set[str], disk: Disk) -> None:
+    if folder not in made:
+        _folders(top, folder.rpartition("/")[0], made, disk)
+        disk.make_folder(top / folder)
+        made.add(folder)
 
 
 def _linked(old: Path, new: Path, data: bytes, disk: Disk) -> bool:

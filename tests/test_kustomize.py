@@ -267,7 +267,7 @@ def test_a_build_sees_neither_home_nor_settings_nor_the_network(
     (machine / "system/sed").symlink_to("/bin/sed")
     (seen,) = real.build(machine)
     assert "/from/the/caller" not in seen.values()
-    assert seen["GOGC"] == "off"
+    assert seen["GOMAXPROCS"] == "1"
     assert seen["HTTPS_PROXY"] == "http://127.0.0.1:9"
     assert seen["GIT_ALLOW_PROTOCOL"] == "none"
     assert seen["arguments"] == "build --load-restrictor LoadRestrictionsRootOnly ."
