@@ -59,7 +59,8 @@ _TORCHRUN = _words(
     "nnodes nproc_per_node rdzv_backend rdzv_endpoint rdzv_id rdzv_conf max_restarts "
     "monitor_interval start_method event_log_handler role log_dir redirects tee "
     "local_ranks_filter duplicate_stdout_filters duplicate_stderr_filters node_rank master_addr "
-    "master_port local_addr logs_specs numa_binding signals_to_handle shutdown_timeout"
+    "master_port local_addr logs_specs numa_binding signals_to_handle shutdown_timeout "
+    "log_line_prefix_template print_completion"
 )
 _SWITCHES: dict[str, frozenset[str]] = {
     "torchrun": _words("standalone module m no_python run_path virtual_local_rank use_env help h"),

@@ -49,8 +49,8 @@ def repository(
 ) -> Path:
     """A copy of the example repository with files added or replaced; its jobs only if wanted.
 
-    Its images take any arguments, so that a test may give whatever its rule is about, unless
-    `arguments` keeps the schemas that they declare.
+    Its images take any arguments and may have any script, so that a test may give whatever its
+    rule is about, unless `arguments` keeps the schemas and folders that they declare.
     """
     # Without its jobs, nothing needs the waivers of the example.
     ignored = None if jobs else shutil.ignore_patterns("waivers")
@@ -59,7 +59,7 @@ def repository(
             shutil.copytree(ROOT / folder, root / folder, ignore=ignored)
     for about in root.glob("images/*/image.yaml") if not arguments else ():
         lines = about.read_text("utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if not line.startswith("args_schema:")]
+        kept = [line for line in lines if not line.startswith(("args_schema:", "workdir:"))]
         about.write_text("".join(kept), "utf-8")
     (root / "jobs").mkdir(exist_ok=True)
     (root / "pyproject.toml").write_text("[tool.compiler]\nexample = true\n", "utf-8")

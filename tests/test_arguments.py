@@ -142,7 +142,7 @@ def test_a_default_alone_is_never_a_mismatch() -> None:
 
 
 def test_a_script_of_another_name_is_not_judged_by_the_image() -> None:
-    assert found(command="[torchrun, other.py]", args="[--anything, '1']") == []
+    assert found(command="[torchrun, dpo.py]", args="[--anything, '1']") == []
 
 
 def test_the_words_of_a_command_count_like_arguments() -> None:

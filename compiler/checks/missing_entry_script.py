@@ -11,15 +11,11 @@ With retries it says so again and again.
 
 ## Example
 ```sh
-echo 'workdir: /workspace' >> images/llm-sft/image.yaml
-touch images/llm-sft/train.py
 echo 'command: [torchrun, trian.py]' >> jobs/llm-sft.yaml
 ```
 
 ## Use instead
 ```sh
-echo 'workdir: /workspace' >> images/llm-sft/image.yaml
-touch images/llm-sft/train.py
 echo 'command: [torchrun, train.py]' >> jobs/llm-sft.yaml
 ```
 

@@ -11,12 +11,12 @@ driver\" on a node full of accelerators; or it goes on, on the node's CPUs.
 
 ## Example
 ```sh
-sed -i 's/torch: 2.13.0/torch: 2.13.0+cpu/' images/llm-sft/image.yaml
+sed -i 's/torch: .*/torch: 2.15.0+cpu/' images/llm-sft/image.yaml
 ```
 
 ## Use instead
 ```sh
-sed -i 's/torch: 2.13.0/torch: 2.13.0+cu130/' images/llm-sft/image.yaml
+sed -i 's/torch: .*/torch: 2.15.0+cu130/' images/llm-sft/image.yaml
 ```
 
 ## References

@@ -3,7 +3,7 @@
 ## What it does
 Reports a flag before the training script that is none of torchrun's, and `--shutdown_timeout` where
 the image's torch is older than 2.12, which brought it. Where the image does not say which torch it
-has, or has a later one than 2.13, only what looks like a misspelt flag is reported.
+has, or has a later one than 2.15, only what looks like a misspelt flag is reported.
 
 ## Why it is bad
 torchrun stops with \"unrecognized arguments\" before it starts anything, on every node, and does so
@@ -59,7 +59,7 @@ RULE = Rule(
 
 # Flags that a later torch has brought, and the last torch whose flags are all known here.
 FIRST = {"shutdown_timeout": (2, 12)}
-KNOWN = (2, 13)
+KNOWN = (2, 15)
 
 
 def check(run: Run, site: Site) -> Iterator[Report]:

@@ -339,7 +339,7 @@ def test_etcd_needs_a_host_and_a_port(elastic: str, column: int, wanted: str) ->
     assert wanted in found.help
 
 
-OLD = policy("images/llm-sft/image.yaml", ("torch: 2.13.0", "torch: 2.9.1"))
+OLD = policy("images/llm-sft/image.yaml", ("torch: 2.15.0", "torch: 2.9.1"))
 
 
 @pytest.mark.parametrize(
