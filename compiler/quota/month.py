@@ -16,6 +16,8 @@ from compiler.quota.limits import CPU
 from compiler.runs.entries import Entry
 
 HOUR = 3600
+# Nothing that a date can say is later.
+_END = datetime.max.replace(tzinfo=UTC)
 
 
 class Use(Struct):
@@ -67,7 +69,8 @@ class Month(Struct, frozen=True):
         all answers of a day are the same."""
         now = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         start = now.replace(day=1)
-        return cls(start, (start + timedelta(days=32)).replace(day=1), now)
+        last = (now.year, now.month) == (_END.year, _END.month)
+        return cls(start, _END if last else (start + timedelta(days=32)).replace(day=1), now)
 
     def seconds(self, start: datetime, end: datetime) -> Fraction:
         """How much of a stretch of time lies in the month."""
@@ -103,7 +106,7 @@ def used(month: Month, run: Use, goes_on: bool) -> Fraction:
         end = month.end if goes_on else month.now
     if declared is not None:
         limit = declared * HOUR / sum(run.demand.values())
-        end = min(end, start + timedelta(seconds=-(-limit.numerator // limit.denominator)))
+        end = min(end, later(start, limit))
     inside, whole = month.seconds(start, end), _seconds(end - start)
     real = _hours(run.real_hours)
     if real is not None and not run.active:
@@ -122,6 +125,15 @@ def yet(month: Month, demand: Mapping[str, int], seconds: int) -> int:
 def together(month: Month, uses: Iterable[Use]) -> Fraction:
     """The accelerator-seconds of runs of which all that are active go on."""
     return sum((used(month, run, run.active) for run in uses), Fraction(0))
+
+
+def later(start: datetime, seconds: Fraction) -> datetime:
+    """So many seconds, rounded up, after a moment; the end of all time where that is beyond it."""
+    whole = -(-seconds.numerator // seconds.denominator)
+    try:
+        return start + timedelta(seconds=whole)
+    except OverflowError:
+        return _END if whole > 0 else start
 
 
 def _hours(text: str) -> Fraction | None:

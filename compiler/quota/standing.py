@@ -8,12 +8,13 @@ stands against goes on as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from fractions import Fraction
 
 from compiler.diagnostics import Finding
 from compiler.memory import Judged
 from compiler.project import Project
+from compiler.quota.month import later
 from compiler.quota.sums import Claim
 from compiler.results import JobResult
 from compiler.runs import gathering
@@ -138,5 +139,4 @@ def until(run: Entry) -> str:
         seconds = Fraction(run.declared_hours) * 3600 / held
     except (ValueError, ZeroDivisionError):
         return ""
-    end = start + timedelta(seconds=-(-seconds.numerator // seconds.denominator))
-    return end.astimezone(UTC).isoformat() if end.tzinfo is not None else ""
+    return later(start, seconds).astimezone(UTC).isoformat() if start.tzinfo is not None else ""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.quota.month import Month, Purse
+from compiler.quota.month import Month, Purse, Use, used
 from compiler.runs.declared import Declared, Facts, Target
 from compiler.runs.entries import Entry, Ledger, Moment
 from compiler.runs.fold import fold
@@ -146,6 +147,21 @@ def test_no_start_passes_the_budget_and_nothing_is_held_that_fits(
             saved = hours_of(active, now) - hours_of(ended(active, now), now) if active else 0
             assert used + asked(job, now) - saved > budget, (job, used, saved)
         books = after
+
+
+@pytest.mark.parametrize("declared", ["9" * 30, "1e400", "-1e400", "0", "nan", "1/0", "x"])
+@pytest.mark.parametrize(
+    "started",
+    ["2026-01-01T00:00:00+00:00", "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"],
+)
+def test_what_nobody_can_have_meant_uses_no_more_than_the_month(
+    declared: str, started: str
+) -> None:
+    for day in (BEGIN, datetime(9999, 12, 31, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)):
+        month = Month.of(day)
+        whole = (month.end - month.start) // timedelta(seconds=1) + 1
+        run = Use(1, "p-r1", "west", True, started, "", {"H100": 8}, declared, "", False)
+        assert 0 <= used(month, run, goes_on=True) <= 8 * whole
 
 
 def test_what_a_run_leaves_when_its_job_goes_is_for_the_others_at_once() -> None:
