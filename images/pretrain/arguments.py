@@ -47,7 +47,6 @@ OURS = {
         "checkpointing": "activation_checkpointing",
     },
 }
-_FLAG = {"x-runwright": {"style": "flag"}}
 
 
 class Arguments(BaseModel):
@@ -104,7 +103,7 @@ class Arguments(BaseModel):
     activation_checkpointing: bool = Field(
         False,
         description="Whether activations are computed again instead of kept.",
-        json_schema_extra=_FLAG,
+        json_schema_extra={"x-runwright": {"style": "flag"}},
     )
     compile: Literal["auto", "always", "never"] = Field(
         "auto", description="Whether torch.compile is used; auto: on accelerators."
