@@ -7,9 +7,10 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from compiler.diagnostics import CompilerError, Finding
+from compiler.runs.chain import PublishCommit, publish_commits
 from compiler.runs.entries import Ledger
 from compiler.runs.fold import Key
-from compiler.runs.git import Git, PublishCommit, publish_commits
+from compiler.runs.git import Git
 from compiler.runs.shelf import Shelf
 from compiler.runs.union import Contradiction, union
 

@@ -30,6 +30,7 @@ class Request(Struct, frozen=True):
     source: str | None = None
     remote: str = "origin"
     branch: str | None = None
+    new_branch: bool = False
     push: bool = True
     dry_run: bool = False
     observations: Sequence[Observation] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterable, Mapping
@@ -13,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from compiler.diagnostics import CompilerError
+from compiler.suggestions import choose
 
 # A publish must not depend on the settings of whoever runs it.
 _PLAIN = {
@@ -39,8 +41,6 @@ _SETTINGS = (
 )
 _SET = tuple(word for setting in _SETTINGS for word in ("-c", setting))
 MARKS = "refs/runwright/"
-
-
 _LINK, _MODULE = "120000", "160000"
 
 
@@ -48,8 +48,17 @@ class NoGit(CompilerError):
     """The folder is in no git repository."""
 
 
+# What git says besides: how it went on, and advice for whoever sits before it.
+_ASIDE = re.compile(
+    r"(?:To |hint:|warning:|Please make sure you have|and the repository exists"
+    r"|fatal: Could not read from remote|error: failed to push|remote:\s*$|\s*$)",
+    re.IGNORECASE,
+)
+_MOST = 3
+
+
 class GitError(CompilerError):
-    """Git refused; the message is its own last line."""
+    """Git refused; the message is its own, see `complaint`."""
 
     status = 1
 
@@ -90,7 +99,7 @@ class Git:
         """What a git command prints; raises GitError where it fails."""
         status, out, said = self.attempt(*words, data=data, env=env)
         if status:
-            raise GitError(f"git {words[0]}: {said[-1] if said else 'failed'}")
+            raise GitError(f"git {words[0]}: {complaint(said)}")
         return out
 
     def attempt(
@@ -142,9 +151,33 @@ class Git:
         """A commit's message."""
         return self.text("show", "-s", "--format=%B", commit)
 
+    def remotes(self) -> list[str]:
+        """The names of the remotes that this clone has."""
+        return self.text("remote").split()
+
     def remote(self, name: str) -> Remote:
-        """What a remote has now; raises GitError where it cannot be asked."""
-        out = self.text("ls-remote", "--symref", name, "HEAD", "refs/heads/*", f"{MARKS}*")
+        """What a remote has now.
+
+        Raises CompilerError where there is none of that name, and GitError where it cannot be
+        asked.
+        """
+        asked = ("ls-remote", "--symref", name, "HEAD", "refs/heads/*", f"{MARKS}*")
+        status, answer, said = self.attempt(*asked)
+        if status:
+            known = self.remotes()
+            if name not in known and not _is_place(self.root, name):
+                raise CompilerError(
+                    f"this clone has no remote `{name}`",
+                    f"{choose(name, known)} with --remote"
+                    if known
+                    else f"git remote add {name} URL",
+                )
+            raise GitError(
+                f"git ls-remote: {complaint(said)}",
+                f"`git ls-remote {name}` must work here: look at its address (git remote -v) and "
+                "at what this machine may read",
+            )
+        out = answer.decode("utf-8", "surrogateescape")
         made = Remote(name)
         for line in out.splitlines():
             value, _, ref = line.partition("\t")
@@ -165,7 +198,7 @@ class Git:
         """Whether a commit is in the history of another."""
         status, _, said = self.attempt("merge-base", "--is-ancestor", commit, tip)
         if status not in (0, 1):
-            raise GitError(f"git merge-base: {said[-1] if said else 'failed'}")
+            raise GitError(f"git merge-base: {complaint(said)}")
         return status == 0
 
     @contextmanager
@@ -321,7 +354,11 @@ class Git:
             if now not in (expected, commit):
                 raise Rejected(str(error)) from None
             if now != commit:
-                raise
+                raise GitError(
+                    str(error),
+                    f"publish must be allowed to push to `{branch}`; for one that is protected, "
+                    "set `branch` in [tool.compiler.publish] to another",
+                ) from None
 
     def mark(self, remote: str, commit: str, branch: str, expected: str | None) -> None:
         """Note at the remote, beside its branches, the newest publish commit of a branch.
@@ -344,57 +381,19 @@ class Remote(Struct):
     marks: dict[str, str] = field(default_factory=dict[str, str])
 
 
+def complaint(said: Iterable[str]) -> str:
+    """What git complains of, in a line: what matters of its standard error, without passwords."""
+    lines = [line.rstrip() for line in said]
+    telling = [line for line in lines if not _ASIDE.match(line)] or lines[-1:]
+    words = [re.sub(r"^(?:(?:remote|fatal|error):\s+)+", "", line.strip()) for line in telling]
+    told = "; ".join(dict.fromkeys(words[:_MOST])) or "failed"
+    return re.sub(r"(?<=://)[^/@\s]+@", "", told)
+
+
+def _is_place(root: Path, name: str) -> bool:
+    """Whether a remote is given by its address: a URL, or a folder."""
+    return ":" in name or "/" in name or (root / name).is_dir()
+
+
 def _inherited() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _INHERITED}
-
-
-class PublishCommit(Struct, frozen=True):
-    """A commit of `publish`: its source, and the ledgers that it wrote."""
-
-    commit: str
-    source: str
-    ledger: str
-    previous: str
-
-
-def publish_commits(git: Git, *tips: str) -> list[PublishCommit]:
-    """Every publish commit that can be reached from the tips, newest first.
-
-    A commit is one if its trailers name the very ledger tree that it holds: a copied message over
-    another tree is not believed.
-    """
-    trailers = ("Source", "Ledger", "Previous-Ledger")
-    values = "%x00".join(f"%(trailers:key={name},valueonly,separator=%x2C)" for name in trailers)
-    words = ("--topo-order", f"--format=%H%x00{values}%x01", "--grep=^Ledger: ")
-    out = git.text("log", *words, *dict.fromkeys(tips), "--")
-    rows = [[field.strip() for field in row.split("\0")] for row in out.split("\x01")]
-    rows = [row for row in rows if len(row) == 4 and row[2]]
-    trees = git.names(f"{row[0]}:{git.prefix}overlays/ledger" for row in rows)
-    return [
-        PublishCommit(*row)
-        for row, tree in zip(rows, trees, strict=True)
-        if (tree or "none") == row[2]
-    ]
-
-
-def observed_trailers(git: Git, commits: Iterable[PublishCommit]) -> list[tuple[str, str]]:
-    """The clusters that publish commits say were observed, each with the time (`Observed:`)."""
-    names = "".join(f"{made.commit}\n" for made in commits).encode()
-    if not names:
-        return []
-    out = git.run(
-        "log",
-        "--no-walk=unsorted",
-        "--stdin",
-        "--format=%(trailers:key=Observed,valueonly)",
-        data=names,
-    ).decode("utf-8", "replace")
-    rows = [line.split() for line in out.splitlines()]
-    return [(row[0], row[1]) for row in rows if len(row) == 2 and _is_time(row[1])]
-
-
-def _is_time(text: str) -> bool:
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False

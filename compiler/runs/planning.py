@@ -28,6 +28,7 @@ from compiler.runs.publishing import accounted, configured_branch
 from compiler.runs.rendering import rendered
 from compiler.runs.reporting import Report
 from compiler.runs.supposition import Conflict, Supposition, supposing
+from compiler.suggestions import choose
 
 Place = tuple[Key, str]
 
@@ -143,8 +144,11 @@ def published_tips(git: Supposition, question: Question) -> tuple[list[str], str
     if not git.has_remote(remote):
         notes.append(f"there is no remote `{remote}`: compared with HEAD, and its ledgers")
         onto = git.commit(question.base or "HEAD")
-        named = question.branch or _branch(git, onto)
+        configured = _branch(git, onto)
+        named = question.branch or configured
         known = [git.known(f"refs/heads/{named}")] if named else []
+        if known == [None] and named != configured:
+            raise _unknown_branch(git, "", named)
         return [tip for tip in (*known, git.commit("HEAD")) if tip is not None], onto, notes
     default = git.upstream(remote)
     if default is None and question.base is None:
@@ -159,6 +163,8 @@ def published_tips(git: Supposition, question: Question) -> tuple[list[str], str
     if named is None:
         return [onto], onto, notes
     tip = git.known(f"refs/remotes/{remote}/{named}")
+    if tip is None and named != configured:
+        raise _unknown_branch(git, remote, named)
     if tip is None:
         notes.append(f"this clone has no branch {remote}/{named}: nothing is published there")
     earlier: list[str | None] = []
@@ -167,6 +173,18 @@ def published_tips(git: Supposition, question: Question) -> tuple[list[str], str
         others = dict.fromkeys(name for name in (head, default) if name and name != named)
         earlier = [git.known(f"refs/remotes/{remote}/{name}") for name in others]
     return [found for found in (tip, *earlier) if found is not None], onto, notes
+
+
+def _unknown_branch(git: Supposition, remote: str, branch: str) -> CompilerError:
+    """The refusal of a branch that this clone does not have: it is rather a slip."""
+    place = f"refs/remotes/{remote}" if remote else "refs/heads"
+    listed = git.text("for-each-ref", f"--format=%(refname:lstrip={2 + bool(remote)})", place)
+    known = set(listed.split()) - {"HEAD"}
+    wanted = f"{remote}/{branch}" if remote else branch
+    return CompilerError(
+        f"this clone has no branch {wanted}",
+        f"{choose(branch, known, 'name another')}; git fetch, if it is new",
+    )
 
 
 def _branch(git: Supposition, commit: str) -> str:

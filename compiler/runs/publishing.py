@@ -23,12 +23,15 @@ from compiler.repository import Repository
 from compiler.runs import gathering
 from compiler.runs.account import Account, Caused, account, is_news, last_observed
 from compiler.runs.books import FOLDER, Books, LostHistory, read_books
+from compiler.runs.chain import observed_trailers
 from compiler.runs.decisions import Request, folded, project_of
 from compiler.runs.emission import Emission, Tree, run_folder
 from compiler.runs.entries import Ledger
 from compiler.runs.fold import Key, Outcome
-from compiler.runs.git import Git, Rejected, observed_trailers
+from compiler.runs.git import Git, Rejected
 from compiler.runs.past import Past
+from compiler.runs.reverts import people_wrote
+from compiler.suggestions import choose
 
 RACES = 5
 
@@ -77,6 +80,8 @@ def _once(repository: Repository, git: Git, request: Request, at: datetime) -> P
         project = project_of(Repository(folder), repository, at)
         _refuse_examples(project)
         authored = _authored(git, source, books)
+        if request.source is not None:
+            _refuse_older(git, authored, books, target.branch)
         outcome, gathered = folded(project, git, books, authored, request, at)
         published = published_files(git, books)
         tree = Emission(
@@ -135,6 +140,8 @@ def _target(git: Git, request: Request) -> Target:
     if not branch:
         raise CompilerError("there is no branch to write", "name it with --branch")
     tip = remote.heads.get(branch)
+    if tip is None and branch not in (configured, *remote.marks) and not request.new_branch:
+        raise unknown_branch(request.remote, branch, remote.heads)
     if tip is not None and branch != default:
         git.fetch(request.remote, [f"refs/heads/{branch}"])
     mark = remote.marks.get(branch)
@@ -149,6 +156,15 @@ def _target(git: Git, request: Request) -> Target:
     if default in remote.heads:
         earlier.append(remote.heads[default])
     return Target(source, branch, tip, followed, mark, tuple(earlier) if followed else ())
+
+
+def unknown_branch(remote: str, branch: str, known: Iterable[str]) -> CompilerError:
+    """The refusal of a branch that was asked for and is not there: it is rather a slip."""
+    return CompilerError(
+        f"`{remote}` has no branch `{branch}`",
+        f"{choose(branch, known, 'name another')}; or begin a new one with --new-branch: nothing is "
+        "published there, so every run starts from r1",
+    )
 
 
 def configured_branch(git: Git, source: str) -> str:
@@ -194,11 +210,30 @@ def accounted(
 
 
 def _authored(git: Git, source: str, books: Books) -> str:
-    """The commit that people made: a publish commit stands for the source that it is of."""
-    for made in books.commits:
-        if made.commit == source:
-            return made.source or source
-    return source
+    """The commit that people made: a publish commit stands for the one that it was put upon.
+
+    That is not the source that it names: a publish of an older commit holds the files of a newer.
+    """
+    published = {made.commit for made in books.commits}
+    if source not in published:
+        return source
+    below = git.text("rev-list", "--first-parent", f"-n{len(published) + 1}", source).split()
+    found = next((commit for commit in below if commit not in published), source)
+    wrote = people_wrote(git, [source, found])
+    # A squash may bear the message of a publish and hold what people changed.
+    return found if wrote.get(found) == wrote.get(source) else source
+
+
+def _refuse_older(git: Git, asked: str, books: Books, branch: str) -> None:
+    """Going back is a change like any other: it must stand in the history that is published."""
+    newest = git.known(books.commits[0].source) if books.commits else None
+    if newest is None or newest == asked or not git.contains(newest, asked):
+        return
+    raise CompilerError(
+        f"{asked[:12]} is older than {newest[:12]}, which `{branch}` was published up to",
+        "to go back, git revert what came after it, merge, and publish: `runwright plan --revert "
+        f"{asked[:12]}..{newest[:12]}` says what that does",
+    )
 
 
 def published_files(git: Git, books: Books) -> Callable[[str], Mapping[str, bytes] | None]:

@@ -12,7 +12,8 @@ from contextlib import nullcontext, suppress
 from datetime import datetime
 
 from compiler.diagnostics import CompilerError
-from compiler.runs.git import Git, PublishCommit
+from compiler.runs.chain import PublishCommit
+from compiler.runs.git import Git
 from compiler.runs.supposition import Supposition, supposing
 
 # What `git revert` writes into the message, in every form: plain, -m, --reference.
@@ -35,7 +36,7 @@ def pure_revert(
     """
     published = list(commits)
     sources = list(dict.fromkeys(made.source for made in published if made.source))
-    written = _authored(git, [source, *sources])
+    written = people_wrote(git, [source, *sources])
     now = written.get(source)
     others = [name for name in sources if written.get(name, now) != now]
     if now is None or not others:
@@ -51,7 +52,7 @@ def pure_revert(
         # Where git cannot undo them without a person, nobody can tell.
         before = other.reverted(source, other.named(reverts, source))
         after = other.reverted(before, other.named(undone, before))
-        same = _authored(other, [after, before])
+        same = people_wrote(other, [after, before])
         return same[after] == now and (same[before] == written[last] or quiet(other, before))
     return False
 
@@ -73,8 +74,8 @@ def _reverts(git: Git, last: str, source: str) -> tuple[list[str], list[str]]:
     return list(named), [name for name in dict.fromkeys(left) if name not in named]
 
 
-def _authored(git: Git, commits: list[str]) -> Mapping[str, bytes]:
-    """What a commit holds besides `overlays/`, to be compared; those that are gone are left out."""
+def people_wrote(git: Git, commits: list[str]) -> Mapping[str, bytes]:
+    """What commits hold besides `overlays/`, to be compared; those that are gone are left out."""
     place = git.prefix.rstrip("/")
     trees = git.names(f"{commit}:{place}" for commit in commits)
     contents = git.blobs(tree for tree in trees if tree)

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from compiler.diagnostics import CompilerError
-from compiler.runs.git import Git, GitError
+from compiler.runs.git import Git, GitError, complaint
 
 CACHE = ".cache"
 # The first version with `git merge-tree --write-tree`.
@@ -106,7 +106,7 @@ class Supposition(Git):
         status, out, said = self.attempt(*words)
         if status not in (0, 1) or not out:
             self._refuse_old()
-            raise GitError(f"git merge-tree: {said[-1] if said else 'failed'}")
+            raise GitError(f"git merge-tree: {complaint(said)}")
         tree, *paths = out.decode("utf-8", "surrogateescape").rstrip("\0").split("\0")
         overlays = f"{self.prefix}overlays/"
         hurt = [path for path in dict.fromkeys(paths) if path and not path.startswith(overlays)]
@@ -183,7 +183,7 @@ class Supposition(Git):
 
     def has_remote(self, remote: str) -> bool:
         """Whether this clone knows a remote of this name."""
-        return remote in self.text("remote").split()
+        return remote in self.remotes()
 
     def changed(self, old: str, new: str) -> list[str]:
         """The paths (from the prefix) that differ between two commits."""

@@ -21,8 +21,9 @@ from compiler.diagnostics import CompilerError, Finding, Place
 
 if TYPE_CHECKING:
     from compiler.repository import Repository
+    from compiler.runs.chain import PublishCommit
     from compiler.runs.entries import Ledger
-    from compiler.runs.git import Git, PublishCommit
+    from compiler.runs.git import Git
 
 OVERLAYS = "overlays"
 LEDGER = "overlays/ledger"
@@ -110,7 +111,7 @@ def _in_git(repository: Repository) -> bool:
 
 
 def _found(git: Git, repository: Repository, head: str, dirty: list[str]) -> Iterator[Finding]:
-    from compiler.runs.git import publish_commits
+    from compiler.runs.chain import publish_commits
 
     changed = {path.removeprefix(git.prefix): "" for path in dirty}
     commits = publish_commits(git, head) if head else []

@@ -18,6 +18,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", metavar="REF", help="the commit; default: the remote's tip")
     parser.add_argument("--remote", default="origin", metavar="NAME", help="default: origin")
     parser.add_argument("--branch", metavar="NAME", help="the branch that is written")
+    parser.add_argument(
+        "--new-branch", action="store_true", help="begin the branch, where there is none yet"
+    )
     parser.add_argument("--no-push", action="store_true", help="make the commit, push nothing")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done")
     parser.add_argument(
@@ -44,6 +47,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
         source=options.source,
         remote=options.remote,
         branch=options.branch,
+        new_branch=options.new_branch,
         push=not options.no_push,
         dry_run=options.dry_run,
         observations=tuple(read_observation(name) for name in options.observed),

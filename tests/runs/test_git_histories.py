@@ -16,8 +16,9 @@ from company import TEAM, Company, job, without_proof
 
 from compiler.repository import Repository
 from compiler.runs.books import read_books
+from compiler.runs.chain import publish_commits
 from compiler.runs.entries import OUTCOMES, STATES, Entry
-from compiler.runs.git import Git, publish_commits
+from compiler.runs.git import Git
 from compiler.runs.observations import Observation, Observed
 from compiler.runs.publishing import Published, Request, publish
 

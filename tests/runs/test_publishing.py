@@ -18,8 +18,9 @@ from compiler.diagnostics import CompilerError
 from compiler.repository import Repository
 from compiler.runs import decisions
 from compiler.runs.books import LostHistory, read_books
+from compiler.runs.chain import publish_commits
 from compiler.runs.entries import Entry
-from compiler.runs.git import Git, publish_commits
+from compiler.runs.git import Git, complaint
 from compiler.runs.ledgerfile import parse
 from compiler.runs.observations import Observation, Observed
 from compiler.runs.publishing import Published, Request, publish
@@ -609,7 +610,7 @@ def test_a_dry_run_writes_nothing_at_all(company: Company) -> None:
     assert (head(company), company.git("count-objects")) == before
 
 
-def test_an_older_source_can_be_named(company: Company) -> None:
+def test_a_source_that_is_not_published_yet_can_be_named(company: Company) -> None:
     first = change(company)
     change(company, args=LR2)
     done = company.publish(source=first)
@@ -618,6 +619,59 @@ def test_an_older_source_can_be_named(company: Company) -> None:
     assert "1e-4" in runs(company)[0].declared
     with pytest.raises(CompilerError, match="no commit `nowhere`"):
         company.publish(source="nowhere")
+
+
+def test_what_follows_a_publish_of_an_older_commit_names_the_commit_with_its_files(
+    company: Company,
+) -> None:
+    older = change(company)
+    newer = change(company, args=LR2)
+    company.publish(source=older)
+    done = company.publish()
+    assert done.source == message(company)["Source"] == newer
+    last = runs(company)[-1]
+    assert "2e-4" in last.declared
+    assert last.started is not None
+    assert last.started.source == newer
+    assert company.git("show", f"{last.started.source}:jobs/nlp/a.yaml") == last.declared.strip()
+
+
+def test_a_source_older_than_what_is_published_is_refused(company: Company) -> None:
+    older = change(company)
+    first = company.publish().commit
+    newer = change(company, args=LR2)
+    company.publish()
+    before = head(company)
+    for asked in (older, first, "HEAD~3"):
+        with pytest.raises(CompilerError, match=f"{older[:12]} is older than {newer[:12]}") as told:
+            company.publish(source=asked)
+        assert told.value.status == 2
+        assert f"plan --revert {older[:12]}..{newer[:12]}" in told.value.help
+    assert head(company) == before
+    # What it says to do does it.
+    company.git("revert", "--no-edit", newer)
+    company.merge()
+    assert acts(company.publish()) == [("a", "west", "g resume")]
+    assert [run.came_from for run in runs(company)] == [None, None, 1]
+
+
+def test_publishing_what_is_published_again_is_nothing_new(company: Company) -> None:
+    source = change(company)
+    company.publish()
+    assert company.publish(source=source).commit is None
+
+
+def test_a_squash_with_the_message_of_a_publish_is_a_change_of_people(company: Company) -> None:
+    change(company)
+    company.publish()
+    said = company.git("show", "-s", "--format=%B")
+    company.git("commit", "-q", "--amend", "-m", "wip")
+    declare(company, args=LR2)
+    company.git("add", "-A")
+    company.git("commit", "-q", "--amend", "-m", said)
+    made = company.git("rev-parse", "HEAD")
+    company.git("push", "-q", "-f", "origin", "HEAD:main", ":refs/runwright/main")
+    assert company.publish().source == made
 
 
 def test_a_shallow_clone_is_refused_and_told_what_to_do(
@@ -676,11 +730,29 @@ def test_a_deploy_branch_holds_the_tree_and_the_ledger_follows_every_switch(
 
 def test_a_branch_that_was_only_asked_for_is_not_followed(company: Company) -> None:
     change(company)
-    done = company.publish(branch="trial")
+    done = company.publish(branch="trial", new_branch=True)
     assert done.commit == head(company, "trial")
     assert acts(company.publish()) == [("a", "west", "h start")]
     change(company, args=LR2)
     assert acts(company.publish()) == [("a", "west", "g start")]
+
+
+def test_a_branch_that_is_not_there_is_refused_with_the_nearest(company: Company) -> None:
+    change(company)
+    company.publish()
+    with pytest.raises(CompilerError, match="`origin` has no branch `mian`") as told:
+        company.publish(branch="mian")
+    assert told.value.status == 2
+    assert "write `main`" in told.value.help
+    with pytest.raises(CompilerError, match="this clone has no branch origin/mian") as told:
+        company.plan(branch="mian")
+    assert "write `main`" in told.value.help
+    heads = company.git("ls-remote", "origin", "refs/heads/*").splitlines()
+    assert [row.partition("\t")[2] for row in heads] == ["refs/heads/main"]
+    # Asked for in so many words it begins, and is found again without.
+    begun = company.publish(branch="mian", new_branch=True)
+    assert acts(begun) == [("a", "west", "h start")]
+    assert company.publish(branch="mian").commit is None
 
 
 # -- races and lost history
@@ -854,6 +926,65 @@ def test_a_remote_that_does_not_answer_is_not_an_empty_one(company: Company) -> 
     (company.folder / "remote.git").rename(company.folder / "gone.git")
     with pytest.raises(CompilerError, match="ls-remote"):
         publish(company.repository, Request(push=False), company.now)
+
+
+def test_a_remote_of_another_name_is_named(
+    company: Company, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(company)
+    company.git("remote", "rename", "origin", "upstream")
+    assert main(["--repo", str(company.root), "publish"]) == 2
+    said = capsys.readouterr().err
+    assert "this clone has no remote `origin`" in said
+    assert "write `upstream` with --remote" in said
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            [
+                "fatal: 'origin' does not appear to be a git repository",
+                "fatal: Could not read from remote repository.",
+                "",
+                "Please make sure you have the correct access rights",
+                "and the repository exists.",
+            ],
+            "'origin' does not appear to be a git repository",
+        ),
+        (
+            [
+                "Warning: Permanently added 'git.example.com' to the list of known hosts.",
+                "git@git.example.com: Permission denied (publickey).",
+                "fatal: Could not read from remote repository.",
+                "",
+                "Please make sure you have the correct access rights",
+                "and the repository exists.",
+            ],
+            "git@git.example.com: Permission denied (publickey).",
+        ),
+        (
+            [
+                "remote: error: Protected branch update failed for refs/heads/main.",
+                "remote: ",
+                "To https://git.example.com/a/b.git",
+                " ! [remote rejected] main -> main (protected branch hook declined)",
+                "error: failed to push some refs to 'https://git.example.com/a/b.git'",
+            ],
+            (
+                "Protected branch update failed for refs/heads/main.; "
+                "! [remote rejected] main -> main (protected branch hook declined)"
+            ),
+        ),
+        (
+            ["fatal: unable to access 'https://me:secret@git.example.com/a/': no host"],
+            "unable to access 'https://git.example.com/a/': no host",
+        ),
+        ([], "failed"),
+    ],
+)
+def test_what_git_complains_of_is_what_matters_of_it(lines: list[str], said: str) -> None:
+    assert complaint(lines) == said
 
 
 def test_publish_works_from_within_a_hook(
