@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,9 +55,10 @@ def repository(
     rule is about, unless `arguments` keeps the schemas and folders that they declare.
     """
     # Without its jobs, nothing needs the waivers of the example.
-    ignored = None if jobs else shutil.ignore_patterns("waivers")
+    left = {"policy": () if jobs else ("waivers",), "images": ("tests", "__pycache__")}
     for folder in FOLDERS:
         if folder != "jobs" or jobs:
+            ignored = shutil.ignore_patterns(*left.get(folder, ()))
             shutil.copytree(ROOT / folder, root / folder, ignore=ignored)
     for about in root.glob("images/*/image.yaml") if not arguments else ():
         lines = about.read_text("utf-8").splitlines(keepends=True)
@@ -82,10 +85,48 @@ def findings(
     arguments: bool = False,
 ) -> list[Finding]:
     """What is found about a job in jobs/<name>.yaml, and about the `files` beside it."""
-    with TemporaryDirectory() as folder:
-        written = {f"jobs/{name}.yaml": text, **(files or {})}
-        root = repository(Path(folder), written, arguments=arguments)
+    root = _kept(arguments)
+    with _written(root, {f"jobs/{name}.yaml": text, **(files or {})}):
         return checked(root)
+
+
+@cache
+def _kept(arguments: bool) -> Path:
+    """A copy for all tests of this process: making one takes longer than checking it."""
+    memory = Path("/dev/shm")
+    folder = TemporaryDirectory(dir=memory if memory.is_dir() else None, prefix="runwright-tests-")
+    # Removed when the process ends.
+    _FOLDERS.append(folder)
+    return repository(Path(folder.name).resolve(), arguments=arguments)
+
+
+_FOLDERS: list[TemporaryDirectory[str]] = []
+
+
+@contextmanager
+def _written(root: Path, files: Mapping[str, str]) -> Iterator[None]:
+    """The files in their places; afterwards everything is as it was, and nothing is cached."""
+    before: dict[Path, bytes | None] = {}
+    made: list[Path] = []
+    try:
+        for name, text in files.items():
+            path = root / name
+            for above in reversed(path.relative_to(root).parents):
+                if not (root / above).exists():
+                    (root / above).mkdir()
+                    made.append(root / above)
+            before[path] = path.read_bytes() if path.exists() else None
+            path.write_bytes(text.encode())
+        yield
+    finally:
+        for path, data in before.items():
+            if data is None:
+                path.unlink(missing_ok=True)
+            else:
+                path.write_bytes(data)
+        for path in reversed(made):
+            path.rmdir()
+        shutil.rmtree(root / ".cache", ignore_errors=True)
 
 
 def policy(path: str, *edits: tuple[str, str]) -> dict[str, str]:
