@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import Field
 
 from compiler.fields import Fields, Form, Label, Reads, RelativePath, Subdomain, described, matching
+from compiler.scalars import fault, letters
 
 # Flux takes these schemes alone. No password, and over https no user either: policy is no place for
 # a token.
 _GIT_URL = r"(https?://[^/@\s?#]+|ssh://([A-Za-z0-9._-]+@)?[^/@:\s?#]+(:[0-9]+)?)/[^@\s?#]+"
+_GIT_URL_HELP = "write https://HOST/PATH or ssh://git@HOST/PATH; credentials stand in a Secret"
+_form = matching(_GIT_URL, "the URL of a git repository", _GIT_URL_HELP, longest=1024)
+
+
+def _git_url(value: object) -> str:
+    """The URL; one with credentials in it is refused without being shown."""
+    word = letters(value, "the URL of a git repository")
+    if re.search(r"://[^/]*:[^/]*@|https?://[^/]*@|[?&][a-z_]*(token|secret|password)=", word):
+        raise fault("bad-name", "the URL holds credentials", _GIT_URL_HELP)
+    return _form(value)
+
+
 GitUrl = Annotated[
     str,
     Reads(
-        matching(
-            _GIT_URL,
-            "the URL of a git repository",
-            "write https://HOST/PATH or ssh://git@HOST/PATH; credentials stand in a Secret",
-            longest=1024,
-        ),
+        _git_url,
         Form(_GIT_URL, longest=1024, examples=["https://git.example.com/ml/training.git"]),
     ),
 ]
