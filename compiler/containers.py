@@ -19,6 +19,8 @@ from compiler.quantity import Quantity, parse
 
 T = TypeVar("T")
 MAIN = "pytorch"
+# Kubernetes' own resources of a container, and the fields of a declaration that say them.
+OWN_FIELDS = {"cpu": "cpu", "memory": "memory", "ephemeral-storage": "ephemeral_storage"}
 
 
 class At(Struct, Generic[T], frozen=True):
@@ -74,6 +76,17 @@ def counted_whole(resource: str) -> bool:
     """
     own = "/" not in resource or "kubernetes.io/" in resource
     return not own or resource.startswith("hugepages-")
+
+
+def is_device(name: str) -> bool:
+    """Whether a container can have a resource of this name beside cores, memory and disk.
+
+    A device has a prefix; without one there are huge pages only (k8s.io/kubernetes
+    pkg/apis/core/validation, validateContainerResourceName).
+    """
+    if "/" not in name:
+        return name.startswith("hugepages-")
+    return not name.startswith("requests.")
 
 
 def asked(parts: Iterable[Container], resource: str) -> Fraction:

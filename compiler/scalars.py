@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from functools import cache
 
@@ -323,13 +323,13 @@ def matching(
     return read
 
 
-def one_of(*choices: str) -> Callable[[object], str]:
-    """A reader of one of a few words."""
+def one_of(*choices: str, meant: Mapping[str, str] | None = None) -> Callable[[object], str]:
+    """A reader of one of a few words; `meant` has other tools' words for them."""
 
     def read(value: object) -> str:
         word = letters(value, "one of " + ", ".join(choices))
         if word not in choices:
-            near = nearest(word, choices)
+            near = (meant or {}).get(word.lower()) or nearest(word, choices)
             rest = ", ".join(choices)
             raise fault(
                 "unknown-choice",

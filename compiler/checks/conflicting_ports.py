@@ -2,8 +2,8 @@
 
 ## What it does
 Reports port numbers and names that two containers of a pod share (init containers apart), names
-longer than 15 characters or without a letter, and in a PyTorchJob the rendezvous port under
-another name and its name `pytorchjob-port` on another port.
+longer than 15 characters, with two hyphens beside each other or without a letter, and in a
+PyTorchJob the rendezvous port under another name and its name `pytorchjob-port` on another port.
 
 ## Why it is bad
 All containers of a pod have one network, so the second process cannot bind the port. The operator
@@ -40,17 +40,15 @@ ports: {metrics: 9400}
 - k8s.io/kubernetes: pkg/apis/core/validation/validation.go
 """
 
-import re
 from collections.abc import Iterator
 
 from compiler.backends.pytorchjob import PORT_NAME, port
 from compiler.containers import At, containers
 from compiler.diagnostics import Severity
-from compiler.model import Run
+from compiler.model import Route, Run
+from compiler.podlimits import port_name
 from compiler.rules import Report, Rule
 from compiler.site import Site
-
-LONGEST = 15  # k8s.io/apimachinery pkg/util/validation, IsValidPortName
 
 RULE = Rule(
     code="NET623",
@@ -71,40 +69,34 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         numbers: dict[int, At[tuple[str, int]]] = {}
         names: dict[str, At[tuple[str, int]]] = {}
         for part in containers(run, member):
-            if part.init:
-                continue
             for entry in part.ports:
                 name, number = entry.value
-                problem = _problem(name, number, rendezvous)
-                earlier = numbers.setdefault(number, entry)
-                namesake = names.setdefault(name, entry) if name else entry
-                related: tuple[tuple[tuple[str | int, ...], str], ...] = ()
-                if problem is None and earlier is not entry:
-                    related = ((earlier.route, "the other one"),)
-                    problem = (
-                        f"the port {number} is taken by another container of the pod",
-                        "choose another number for one of the two",
+                told = port_name(name) if name else None
+                if told is not None:
+                    yield _of_name(entry, told)
+                elif part.init:
+                    continue
+                elif rendezvous is not None and name == PORT_NAME and number != rendezvous:
+                    message = (
+                        f"`{name}` is the name of the rendezvous port, which the compiler adds"
                     )
-                elif problem is None and namesake is not entry:
-                    related = ((namesake.route, "the other one"),)
-                    problem = (f"two ports of the pod are called {name}", "rename one of them")
-                if problem is not None:
-                    yield Report(entry.route, *problem, related)
+                    yield _of_name(entry, (message, "choose another name"))
+                elif rendezvous is not None and number == rendezvous and name != PORT_NAME:
+                    message = f"{number} is the port of the rendezvous"
+                    yield Report(entry.route, message, "choose another number, such as 9400")
+                elif (earlier := numbers.setdefault(number, entry)) is not entry:
+                    message = f"the port {number} is taken by another container of the pod"
+                    remedy = "choose another number for one of the two"
+                    yield Report(entry.route, message, remedy, ((earlier.route, "the other one"),))
+                elif name and (earlier := names.setdefault(name, entry)) is not entry:
+                    told = (f"two ports of the pod are called {name}", "rename one of them")
+                    yield _of_name(entry, told, ((earlier.route, "the other one"),))
 
 
-def _problem(name: str, number: int, rendezvous: int | None) -> tuple[str, str] | None:
-    if rendezvous is not None and name == PORT_NAME and number != rendezvous:
-        return (
-            f"`{PORT_NAME}` is the name of the rendezvous port, which the compiler adds",
-            "choose another name",
-        )
-    if rendezvous is not None and number == rendezvous and name != PORT_NAME:
-        return f"{number} is the port of the rendezvous", "choose another number, such as 9400"
-    if len(name) > LONGEST:
-        return (
-            f"the port's name `{name}` has {len(name)} characters; {LONGEST} are possible",
-            f"write {name[:LONGEST].strip('-')}",
-        )
-    if name and not re.search("[a-z]", name):
-        return f"the port's name `{name}` has no letter", f"write p{name}"
-    return None
+def _of_name(
+    entry: At[tuple[str, int]],
+    told: tuple[str, str],
+    related: tuple[tuple[Route, str], ...] = (),
+) -> Report:
+    # In a declaration the name is the key; under `pod:` the route is the name's own.
+    return Report(entry.route, *told, related, key="pod" not in entry.route[:2])

@@ -36,7 +36,7 @@ resources: {rdma/hca_shared_devices_a: 1}
 
 from collections.abc import Iterator
 
-from compiler.containers import containers
+from compiler.containers import OWN_FIELDS, containers, is_device
 from compiler.diagnostics import Severity
 from compiler.model import Run
 from compiler.rules import Report, Rule
@@ -61,6 +61,10 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         for part in containers(run, member):
             for name, request in part.requests.items():
                 if name in covered or request.value.value == 0:
+                    continue
+                by_name = request.route[-2:-1] == ("resources",)
+                if not is_device(name) and (name not in OWN_FIELDS or by_name):
+                    # A mistake of its own: of resource-with-a-field, or refused-pod-value.
                     continue
                 yield Report(
                     request.route,

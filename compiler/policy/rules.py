@@ -2,19 +2,63 @@
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
 from typing import Annotated
 
 from pydantic import Field
 
-from compiler.fields import Day, Fields, Label, Price, Reads, Seconds, Text, described, one_of
+from compiler.fields import Day, Fields, Label, Reads, Seconds, Text, described, one_of
 from compiler.policy.team import Handle
+from compiler.scalars import fault, letters, shown
+
+
+def _share(value: object) -> Fraction:
+    """A share of a whole, 0 to 1, as an exact fraction."""
+    if isinstance(value, Fraction):
+        return value
+    word = letters(value, "a share such as 0.5")
+    percent = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*%", word)
+    if percent is None and not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", word):
+        raise fault(
+            "wrong-type",
+            f"{shown(value)} is not a share",
+            "write a decimal number from 0 to 1, such as 0.5",
+        )
+    if percent is None and (found := Fraction(word)) <= 1:
+        return found
+    # A number well above 1 was meant as so many of a hundred.
+    of_hundred = Fraction(percent[1] if percent is not None else word) / 100
+    plain = of_hundred <= 1 and (percent is not None or of_hundred >= Fraction(2, 100))
+    raise fault(
+        "number-out-of-range",
+        f"{shown(value)} is out of range: a share is 0 to 1",
+        f"write {float(of_hundred):g}" if plain else "write 1 for all of it, or less",
+    )
+
 
 Weight = Annotated[
     str,
     Reads(
-        one_of("error", "warning", "notice", "off"),
+        one_of(
+            "error",
+            "warning",
+            "notice",
+            "off",
+            meant={
+                **dict.fromkeys(("none", "false", "no", "ignore", "disable", "disabled"), "off"),
+                **dict.fromkeys(("info", "information", "note", "hint"), "notice"),
+                "warn": "warning",
+            },
+        ),
         {"type": "string", "enum": ["error", "warning", "notice", "off"]},
     ),
+]
+
+
+Share = Annotated[
+    Fraction,
+    Reads(_share, {"type": "number", "minimum": 0, "maximum": 1, "examples": [0.5]}),
 ]
 
 
@@ -45,7 +89,7 @@ class RulesPolicy(Fields):
     keep_finished: Seconds | None = described(
         "How long a finished run stays listed, so that its logs can be read."
     )
-    stop_guard: Price | None = described(
+    stop_guard: Share | None = described(
         "The share of running accelerators that one publish may stop unasked, 0 to 1."
     )
 

@@ -110,7 +110,7 @@ def _found(run: Run, site: Site) -> Iterator[Found]:
     seen: list[tuple[Breach, Member | Place]] = []
     for member, template in roles(run, target):
         for breach in _breaches(run, member, site, template):
-            one = _placed(run, member, site, template, breach)
+            one = placed(run, member, site, template, breach)
             key = (breach, one.place or member)
             if key not in seen:
                 seen.append(key)
@@ -208,9 +208,10 @@ def _minor(site: Site) -> int:
     return int(parts[1]) if len(parts) > 1 else LATEST
 
 
-def _placed(
+def placed(
     run: Run, member: Member, site: Site, template: tuple[str, ...], breach: Breach
 ) -> Found:
+    """A breach with the place that says it: `pod:`, the job's own fields, or the base."""
     level = level_of(site)
     because: tuple[tuple[Route | Place, str], ...] = ()
     if level != "privileged":
