@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -164,9 +166,12 @@ def warm_up(model: nn.Module, loss: Callable[[], torch.Tensor]) -> None:
 
 
 def leave() -> None:
-    """Close all groups of processes."""
+    """Close all groups of processes, for one that ends."""
     if dist.is_initialized():
         dist.destroy_process_group()
+    # The interpreter would look for circles among all objects of torch before it ends, for seconds
+    # of the grace on a busy machine.
+    atexit.register(gc.freeze)
 
 
 def _refuse_other_world(values: Mapping[str, str], size: int, launched: bool) -> None:

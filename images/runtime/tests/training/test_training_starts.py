@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import json
 import os
 import shutil
@@ -294,3 +296,13 @@ def test_nothing_is_saved_without_a_folder(training: Training) -> None:
     assert training.made() == 3
     assert "no CHECKPOINT_DIR: nothing will be saved" in node.text
     assert not training.folder.exists()
+
+
+def test_a_process_that_ends_looks_for_no_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    from runwright_runtime.distributed import join, leave
+
+    at_exit: list[object] = []
+    join()
+    monkeypatch.setattr(atexit, "register", at_exit.append)
+    leave()
+    assert at_exit == [gc.freeze]
