@@ -17,12 +17,12 @@ setup: ## Make .venv from requirements/dev.lock; does nothing when it is up to d
 tools: setup ## Get the pinned kustomize, the oldest supported one, and actionlint
 	@$(VENV)/python tools/install.py kustomize kustomize-oldest actionlint
 
-demo: setup ## Check this repository, render a job, build all overlays into build/
+demo: setup ## Check this repository, render a job, build all overlays into build/, rehearse a job
 	@$(VENV)/python tools/install.py --if-missing kustomize
 	@sh tools/demo.sh $(COMPILER)
 
-rehearse: images-setup ## Run a job small on this machine: JOB=one-server ARGS=--nodes=1
-	@$(COMPILER) rehearse $(or $(JOB),one-server --args="--epochs 100") $(ARGS)
+rehearse: images-setup ## Run a job small on this machine: JOB=llm-sft ARGS=--nodes=1
+	@$(COMPILER) rehearse $(or $(JOB),llm-sft --processes 1 --timeout 300) $(ARGS)
 
 images-setup: setup ## Make .venv-images, with torch, from images/requirements.lock
 	@$(VENV)/python tools/images.py

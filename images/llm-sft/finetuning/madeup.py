@@ -67,7 +67,8 @@ def config() -> Any:
 
 
 def built(config: Any) -> nn.Module:
-    """A model of a kind, with the weights that it begins with."""
+    """A model of a kind in 32 bits, with the weights that it begins with."""
+    import torch
     from transformers import LlamaConfig
 
     if type(config) is LlamaConfig:
@@ -77,7 +78,7 @@ def built(config: Any) -> nn.Module:
         return LlamaForCausalLM(config)
     from transformers import AutoModelForCausalLM
 
-    return AutoModelForCausalLM.from_config(config)
+    return AutoModelForCausalLM.from_config(config, dtype=torch.float32)
 
 
 def model(config: Any, seed: int) -> nn.Module:

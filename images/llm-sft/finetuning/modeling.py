@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -65,6 +66,8 @@ def loaded(args: Arguments, config: Any) -> nn.Module:
     """The whole model, with its weights, on the CPU. Raises Unusable."""
     # What is frozen needs no more digits than the arithmetic has.
     dtype = DTYPES[args.precision] if args.tuning == "lora" else torch.float32
+    # It takes note of the numbers that it is loaded in, and the export is to be as the model was.
+    config = deepcopy(config)
     if args.model == madeup.NAME:
         model = madeup.model(config, args.seed).to(dtype)
     else:
@@ -81,6 +84,7 @@ def laid_out(args: Arguments, config: Any) -> nn.Module:
     """The same model without memory for its weights; its buffers are there. Raises Unusable."""
     from accelerate import init_empty_weights
 
+    config = deepcopy(config)
     with init_empty_weights(include_buffers=False):
         model = madeup.built(config)
         if args.tuning == "lora" and args.precision == "bf16":

@@ -69,6 +69,45 @@ def test_adapters_learn_other_answers_and_leave_merged_or_alone(
     assert all(kept[name].equal(tensor) for name, tensor in begun.items() if name not in changed)
 
 
+@pytest.mark.parametrize("tuning", ["full", "lora"])
+def test_a_model_of_another_kind_leaves_in_the_numbers_that_it_came_in(
+    tuning: str, tuner: Tuner, tmp_path: Path
+) -> None:
+    """In half precision, and with the same matrix before and behind."""
+    from finetuning import madeup
+    from transformers import AutoModelForCausalLM, Qwen2Config, Qwen2ForCausalLM
+
+    config = Qwen2Config(
+        vocab_size=260, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=True,
+        max_position_embeddings=512, bos_token_id=None, eos_token_id=2, pad_token_id=0,
+    )  # fmt: skip
+    first = Qwen2ForCausalLM(config).bfloat16()
+    first.save_pretrained(tmp_path / "model")
+    madeup.tokenizer().save_pretrained(tmp_path / "model")
+    node = tuner.start(
+        tmp_path / "r1", f"--model={tmp_path / 'model'}", "--data=made-up", "--max-steps=2",
+        "--sequence-length=128", "--workers=0", f"--tuning={tuning}", "--learning-rate=0.001",
+        "--warmup=0", processes=2 if tuning == "full" else None,
+    )  # fmt: skip
+    assert node.wait() == 0, node.text
+    kept = saved(tmp_path / "r1", 2)
+    assert {tensor.dtype for name, tensor in kept.items() if "step" not in name} == {torch.float32}
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "r1" / "export", dtype="auto")
+    found, before = model.state_dict(), first.state_dict()
+    assert found.keys() == before.keys()
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    changed = {name for name in found if not found[name].equal(before[name])}
+    assert {tensor.dtype for tensor in found.values()} == {torch.bfloat16}
+    if tuning == "full":
+        assert "model.embed_tokens.weight" in changed
+        for name, tensor in found.items():
+            if name != "lm_head.weight":
+                assert tensor.equal(kept[f"model.{name}"].bfloat16()), name
+    else:
+        assert changed == {name for name in found if name.endswith("proj.weight")}
+
+
 def test_half_precision_shared_out_learns_nearly_the_same(tuner: Tuner, tmp_path: Path) -> None:
     """Two processes in bf16, with activations computed again, against one in full precision."""
     data = write(tmp_path / "data.jsonl", *(asked(*one) for one in COLOURS.items()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -125,7 +126,10 @@ def saved(folder: Path, step: int) -> dict[str, Tensor]:
         for name, about in reader.read_metadata().state_dict_metadata.items()
         if hasattr(about, "size")
     }
-    dcp.load(found, storage_reader=reader, no_dist=True)
+    with warnings.catch_warnings():
+        # That there are no other processes.
+        warnings.simplefilter("ignore", UserWarning)
+        dcp.load(found, storage_reader=reader, no_dist=True)
     return found
 
 

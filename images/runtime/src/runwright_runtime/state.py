@@ -53,7 +53,13 @@ class State:
     def tensors(self) -> dict[str, object]:
         """The tensors as they are now; not copies."""
         options = self._options
-        found: dict[str, object] = {"model": get_model_state_dict(self.model, options=options)}
+        model = get_model_state_dict(self.model, options=options)
+        if self.trainable_only:
+            # torch leaves out one name of a parameter only, and a tied one has two.
+            for name, parameter in self.model.named_parameters(remove_duplicate=False):
+                if not parameter.requires_grad:
+                    model.pop(_plain(name), None)
+        found: dict[str, object] = {"model": model}
         if self.optimizers:
             found["optimizer"] = get_optimizer_state_dict(
                 self.model, list(self.optimizers), options=options
@@ -120,6 +126,13 @@ class State:
             ignore_frozen_params=self.trainable_only,
             strict=not self.trainable_only,
         )
+
+
+def _plain(name: str) -> str:
+    """The name of a parameter in the model without wrappers."""
+    for wrapper in ("_checkpoint_wrapped_module.", "_orig_mod."):
+        name = name.replace(wrapper, "")
+    return name.removeprefix("module.")
 
 
 def _bytes(tensor: torch.Tensor) -> int:
