@@ -12,7 +12,7 @@ from compiler.policy.team import Team
 from compiler.repository import Document, Policy, Repository
 from compiler.results import JobResult
 from compiler.rules import finding
-from compiler.suggestions import any_of, choose
+from compiler.suggestions import choose
 
 
 def name_of(result: JobResult) -> None:
@@ -90,9 +90,11 @@ def clusters_of(
             result.findings.append(
                 finding(
                     "missing-key",
-                    Place.start(result.path),
+                    team.place("clusters"),
                     f"the team {team.name} has several clusters and no default_cluster",
-                    any_of(team.value.clusters, start="add `cluster:` with"),
+                    f"add default_cluster: {team.value.clusters[0]} here, or `cluster:` to each"
+                    " job",
+                    [Related(Place.start(result.path), "in this job")],
                 )
             )
             return []
@@ -122,4 +124,23 @@ def clusters_of(
                 )
             )
     result.clusters = tuple(names)
+    if names and len(names) == len(dict.fromkeys(name for name, _ in places)):
+        _by_cluster(result, node, names)
     return names
+
+
+def _by_cluster(result: JobResult, node: Mapping, clusters: list[str]) -> None:
+    """Report values for clusters on which the job does not run."""
+    checkpoint = node.get("checkpoint")
+    of = checkpoint.get("from") if isinstance(checkpoint, Mapping) else None
+    for field, value in (("rerun", node.get("rerun")), ("checkpoint.from", of)):
+        for name in value if isinstance(value, Mapping) else ():
+            if str(name) not in clusters and isinstance(name, Scalar):
+                result.findings.append(
+                    finding(
+                        "unknown-cluster",
+                        name.place,
+                        f"`{field}` is for {name}, and the job does not run there",
+                        choose(str(name), clusters) + ", or take it out",
+                    )
+                )

@@ -34,15 +34,10 @@ _HEADER = (
 
 
 def text(policy: Policy, host: str) -> str:
-    """The file for a host (a key of PLACES).
-
-    Without `owners` in policy/rules.yaml nobody is named for what no team owns.
-    """
+    """The file for a host (a key of PLACES), of a policy that has owners."""
     lines = list(_HEADER)
-    owners = platform_owners(policy)
-    if owners:
-        lines += ["", "# The platform team's."]
-        lines += _rows((*PLATFORM, *_PIPELINES[host]), owners)
+    lines += ["", "# The platform team's."]
+    lines += _rows((*PLATFORM, *_PIPELINES[host]), platform_owners(policy))
     teams = [(name, team.value.owners) for name, team in sorted(policy.teams.items())]
     if teams:
         lines += ["", "# The teams'."]

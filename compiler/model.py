@@ -237,7 +237,8 @@ class Origins:
         declaration) stands for it.
         """
         root: Node = self.effective
-        if route[:1] == ("master",) and self.master is not None:
+        # The block itself stands among the other fields; what it changes is in a tree of its own.
+        if route[:1] == ("master",) and route[1:] and self.master is not None:
             root, route = self.master, route[1:]
         while route:
             found, complete = descend(root, route, key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -103,15 +104,46 @@ def test_a_team_whose_name_begins_like_anothers_keeps_its_own(root: Path) -> Non
     assert owners(written(root), "jobs/nlp/a.yaml") == ["@kim-nlp", "@example-org/nlp-leads"]
 
 
-def test_without_platform_owners_nobody_is_named_for_policy(
-    root: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda text: re.sub(r"(?m)^owners: .*$", "owners: []", text), (5, 9)),
+        (lambda text: re.sub(r"(?m)^owners: .*\n", "", text), (1, 1)),
+        (lambda _: None, (1, 1)),
+    ],
+    ids=["an empty list", "no key", "no file"],
+)
+def test_policy_without_owners_is_an_error_and_no_file_is_written(
+    root: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[str], str | None],
+    place: tuple[int, int],
 ) -> None:
-    rules = (root / "policy/rules.yaml").read_text("utf-8")
-    (root / "policy/rules.yaml").write_text(re.sub(r"(?m)^owners: .*\n", "", rules), "utf-8")
+    shutil.rmtree(root / "policy/waivers")
+    shutil.rmtree(root / "jobs")
     assert run(root) == 0
+    before = written(root)
+    rules = root / "policy/rules.yaml"
+    changed = change(rules.read_text("utf-8"))
+    if changed is None:
+        rules.unlink()
+    else:
+        rules.write_text(changed, "utf-8")
+    (found,) = check(Project(Repository(root)), processes=1).findings
+    assert found.rule == "policy-without-owners"
+    assert found.place.path == "policy/rules.yaml"
+    assert (found.place.line, found.place.column) == place
+    assert run(root) == 2
     assert "nobody owns policy/" in capsys.readouterr().err
-    assert owners(written(root), "policy/rules.yaml") == []
-    assert owners(written(root), "jobs/nlp/a.yaml")
+    assert written(root) == before
+
+
+def test_a_repository_that_no_host_asks_needs_no_owners(root: Path) -> None:
+    shutil.rmtree(root / "policy/waivers")
+    shutil.rmtree(root / "jobs")
+    rules = root / "policy/rules.yaml"
+    rules.write_text(re.sub(r"(?m)^owners: .*\n", "", rules.read_text("utf-8")), "utf-8")
+    assert check(Project(Repository(root)), processes=1).findings == []
 
 
 def test_gitlab_has_its_own_place_and_pipeline(root: Path) -> None:

@@ -47,15 +47,14 @@ RULE = Rule(
 
 
 def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
-    """Each file of a job that has several."""
+    """The further files of a job that has several."""
     files: dict[tuple[str, str], list[Judged]] = {}
     for job in jobs:
         name = job.path.rpartition("/")[2].rpartition(".")[0]
         files.setdefault((job.team or job.path.rpartition("/")[0], name), []).append(job)
     for (_, name), same in files.items():
-        for job in same if len(same) > 1 else ():
-            # Told at each of them: nobody knows which one a change has added.
-            other = same[1] if job is same[0] else same[0]
+        other = same[0]
+        for job in same[1:]:
             yield finding(
                 "job-in-two-files",
                 Place.start(job.path),

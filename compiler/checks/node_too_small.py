@@ -46,7 +46,7 @@ from compiler.containers import Container, asked, containers
 from compiler.diagnostics import Place, Severity
 from compiler.model import Member, Run
 from compiler.rules import Report, Route, Rule
-from compiler.site import POD_LIMIT, Site, free, free_pods
+from compiler.site import Site, free, free_pods
 
 RULE = Rule(
     code="RES412",
@@ -70,28 +70,13 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         if found is None or (entry and devices and devices.count > entry.per_node):
             continue
         if free_pods(found[0]) < 1:
-            yield _full(run, member, site, name)
+            # Of what the system is said to take wholly, nothing-left-on-a-node tells once.
             continue
         parts = containers(run, member)
         for resource in ("cpu", "memory"):
             total, offered = asked(parts, resource), free(found[0], resource)
-            if total > offered:
+            if total > offered > 0:
                 yield _report(run, member, site, parts, resource, total)
-
-
-def _full(run: Run, member: Member, site: Site, name: str | None) -> Report:
-    found = site.node(name)
-    assert found is not None
-    node = found[0]
-    kind = f"a node with {name}" if name is not None else "a node without accelerators"
-    at = ("accelerators", name, "node") if name is not None else ("cpu_nodes", "node")
-    return Report(
-        run.routes(member, "accelerators") if name is not None else (),
-        f"{kind} may run {node.pods or POD_LIMIT} pods, and the system's own are "
-        f"{node.reserved_pods}",
-        "take other nodes, or have policy say how many pods there are",
-        ((site.cluster.place(*at, "reserved_pods"), "the pods of the system"),),
-    )
 
 
 def _report(

@@ -51,7 +51,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from compiler.codeowners import PLACES, is_readable, text
+from compiler.codeowners import PLACES, is_readable, platform_owners, text
 from compiler.diagnostics import Finding, Place, Severity
 from compiler.rules import Rule, finding
 
@@ -70,7 +70,8 @@ RULE = Rule(
 
 def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
     """The files that a host reads and that policy would have otherwise."""
-    if not is_readable(project.policy):
+    if not is_readable(project.policy) or not platform_owners(project.policy):
+        # Without owners there is no right file: policy-without-owners tells of that.
         return
     for host, place in PLACES.items():
         there = project.repository.surroundings.get(place)

@@ -39,7 +39,7 @@ from collections.abc import Iterator
 from compiler.diagnostics import Severity
 from compiler.model import Run
 from compiler.rules import Report, Rule
-from compiler.security.references import images
+from compiler.security.references import images, locked_name
 from compiler.site import Site
 
 RULE = Rule(
@@ -59,10 +59,16 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     """The images without a digest."""
     for one in images(run, site):
         if one.image.digest is None:
+            known = locked_name(one.image, site)
+            # Only a field of the declaration knows the names of the lock.
+            if known is not None and one.place is None and "pod" not in one.route[:2]:
+                remedy = f"write {known}: images/lock.yaml has its digest"
+            elif one.place is not None:
+                remedy = "add @sha256:<64 hex digits>"
+            else:
+                remedy = "add @sha256:<64 hex digits>, or an entry with this reference and its "
+                remedy += "digest to images/lock.yaml"
             yield one.report(
                 f"`{one.image.reference}` has no digest, so it can mean another image tomorrow",
-                "add @sha256:<64 hex digits>"
-                if one.place is not None
-                else "add @sha256:<64 hex digits>, or an entry with this reference and its digest"
-                " to images/lock.yaml",
+                remedy,
             )

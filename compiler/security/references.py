@@ -32,6 +32,22 @@ class Reference(Struct, frozen=True):
         )
 
 
+def locked_name(image: Image, site: Site) -> str | None:
+    """The name in images/lock.yaml that an image without a digest stands for, or None.
+
+    That is `llm-sft` for `llm-sft:latest`, and for another tag of the repository that it is in.
+    """
+    if image.digest is not None or site.lock is None:
+        return None
+    lock = site.lock.value.images
+    if image.registry in lock:
+        return image.registry
+    names = [
+        name for name, entry in lock.items() if image_of(entry.reference).registry == image.registry
+    ]
+    return names[0] if len(names) == 1 else None
+
+
 def images(run: Run, site: Site) -> Iterator[Reference]:
     """The images of all containers and image volumes of a run: its own, of `pod:`, of the base."""
     named: set[str] = set()

@@ -27,7 +27,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, repository: Repository) -> int:
     """Write or compare the file.
 
-    Raises CompilerError where policy cannot be read: then it is not known who owns what.
+    Raises CompilerError where policy cannot be read, or names nobody for what is no team's: with
+    such a file anybody could approve a change of policy.
     """
     import sys
 
@@ -39,6 +40,11 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     if not is_readable(policy):
         path = min(path for path in policy.broken if path.startswith("policy/"))
         raise CompilerError(f"{path} cannot be read", "run `runwright check` and mend it first")
+    if not platform_owners(policy):
+        raise CompilerError(
+            "nobody owns policy/, base/ and overlays/",
+            "name `owners` in policy/rules.yaml, such as owners: [example-org/platform]",
+        )
     there = [host for host, place in PLACES.items() if (repository.root / place).is_file()]
     hosts = [options.host] if options.host is not None else there or ["github"]
     stale = 0
@@ -53,7 +59,4 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
         else:
             replace_file(path, wanted)
             print(PLACES[host])
-    if not platform_owners(policy):
-        said = "nobody owns policy/, base/ and overlays/: name `owners` in policy/rules.yaml"
-        print(f"notice: {said}", file=sys.stderr)
     return 1 if options.check and stale else 0

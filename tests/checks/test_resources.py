@@ -219,9 +219,9 @@ def test_a_catalogue_that_gives_more_than_a_node_has_is_at_fault_itself() -> Non
 def test_a_node_that_is_full_with_pods_of_the_system_has_room_for_none() -> None:
     node = "reserved_cpu: 4, reserved_memory: 24Gi}\n    price: 2.95"
     full = node.replace("24Gi}", "24Gi, pods: 20, reserved_pods: 20}")
-    item = only("node-too-small", findings(job(), policy(WEST, (node, full))))
-    assert item.message == "a node with H100 may run 20 pods, and the system's own are 20"
-    assert spot(item) == "jobs/example.yaml:3:15"
+    item = only("nothing-left-on-a-node", findings(job(), policy(WEST, (node, full))))
+    assert item.message == "the system is said to take 20 pods of each node, which has 20 pods"
+    assert spot(item) == f"{WEST}:18:103"
     assert [related.place.path for related in item.related] == [WEST]
     room = node.replace("24Gi}", "24Gi, pods: 20, reserved_pods: 19}")
     assert findings(job(), policy(WEST, (node, room))) == []
