@@ -60,7 +60,7 @@ class Judged(Struct):
     `depends` are the files that it mounts, each with the state that it was in (`state_of`), and
     `waivers` the files under `policy/waivers/` that it needs. `refused` are runs that stand against
     their team's quota and nothing else: the verdict tells what would fit instead. `was` is the
-    job's former name.
+    job's former name, `resumes` are the runs that it names under `checkpoint.from`.
     """
 
     path: str
@@ -73,6 +73,7 @@ class Judged(Struct):
     waivers: list[str] = field(default_factory=list[str])
     refused: list[RunSummary] = field(default_factory=list[RunSummary])
     was: str = ""
+    resumes: list[str] = field(default_factory=list[str])
 
 
 class Checked(Struct):
@@ -300,6 +301,7 @@ def row_of(job: Judged) -> list[Any]:
         job.waivers,
         [_columns(run) for run in job.refused],
         job.was,
+        job.resumes,
     ]
 
 
@@ -309,7 +311,7 @@ def _columns(run: RunSummary) -> list[Any]:
 
 def judged_of(path: str, row: Sequence[Any]) -> Judged:
     """The job of a row."""
-    digest, team, job, findings, runs, depends, waivers, refused, was = row
+    digest, team, job, findings, runs, depends, waivers, refused, was, resumes = row
     return Judged(
         path,
         digest,
@@ -321,6 +323,7 @@ def judged_of(path: str, row: Sequence[Any]) -> Judged:
         waivers,
         [RunSummary(*run) for run in refused],
         was,
+        resumes,
     )
 
 

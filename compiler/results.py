@@ -13,7 +13,7 @@ from compiler.diagnostics import Finding, Place, Severity
 from compiler.effective import Effective
 from compiler.memory import Judged, RunSummary, stored_place
 from compiler.model import Run
-from compiler.nodes import Mapping
+from compiler.nodes import Mapping, Scalar
 from compiler.outputs import held, written
 from compiler.overlay import desired
 from compiler.quota.demand import demand, least
@@ -108,7 +108,16 @@ def summarised(result: JobResult) -> Judged:
         result.waivers,
         [_summary(model) for model in beyond] if wrong and wrong <= QUOTA_RULES else [],
         str(result.node.get("was") or "") if result.node is not None else "",
+        list(dict.fromkeys(map(str, resumed_from(result.node)))),
     )
+
+
+def resumed_from(node: Mapping | None) -> list[Scalar]:
+    """The runs that a declaration names under `checkpoint.from`, one or by cluster."""
+    checkpoint = node.get("checkpoint") if node is not None else None
+    named = checkpoint.get("from") if isinstance(checkpoint, Mapping) else None
+    found = named.values() if isinstance(named, Mapping) else (named,)
+    return [value for value in found if isinstance(value, Scalar)]
 
 
 def _summary(run: Run, owner: str = "", site: Site | None = None) -> RunSummary:

@@ -24,6 +24,7 @@ from compiler.runs import gathering
 from compiler.runs.declared import Key
 from compiler.runs.entries import Ledger
 from compiler.runs.ledgerfile import parse
+from compiler.runs.mentions import Book, doubted
 from compiler.weights import everywhere
 
 
@@ -54,6 +55,12 @@ def judged(
     rows = [row_of(told, breach) for breach in found] + rows_of(told, counted, spent)
     findings = [*findings_of(told, found), *overspent(told, counted, spent)]
     findings += _without_policy(project, pages)
+    books = {
+        (page.team, page.job): Book(tuple(page.also), frozenset(run.number for run in page.runs))
+        for page in pages.values()
+        if page.job
+    }
+    findings += doubted(project, checked.jobs, books)
     findings += collisions(project, checked.jobs, pages, asked.ledger)
     teams = {job.path: job.team for job in checked.jobs}
     return everywhere(findings, teams, project.policy), rows

@@ -27,6 +27,7 @@ from compiler.results import JobResult, summarised
 from compiler.rules import registered
 from compiler.runs.entries import Ledger
 from compiler.runs.fold import Declared, Key, StopNow, Target
+from compiler.runs.mentions import book_of, doubted
 from compiler.runs.room import Limits, Room
 from compiler.site import operational_env
 
@@ -65,7 +66,7 @@ def gather(
     results = [_judged(project, path, known) for path in files]
     for result in results:
         findings += result.findings
-    findings += _together(results, project)
+    findings += _together(results, project, ledgers)
     errors = errors_by_path(findings)
     declared: list[Declared] = []
     by_key: dict[Key, JobResult] = {}
@@ -100,8 +101,10 @@ def _judged(project: Project, path: Path, known: Mapping[str, JobResult]) -> Job
     return project.judge(path)
 
 
-def _together(results: Sequence[JobResult], project: Project) -> list[Finding]:
-    """The findings about several jobs together."""
+def _together(
+    results: Sequence[JobResult], project: Project, ledgers: Mapping[Key, Ledger]
+) -> list[Finding]:
+    """The findings about several jobs together, and about what the ledgers do not confirm."""
     from compiler.rules import of_stage
     from compiler.weights import everywhere
 
@@ -110,6 +113,7 @@ def _together(results: Sequence[JobResult], project: Project) -> list[Finding]:
     for rule in of_stage("repository"):
         assert rule.check is not None
         found += cast("Iterable[Finding]", rule.check(jobs, project))
+    found += doubted(project, jobs, {key: book_of(ledger) for key, ledger in ledgers.items()})
     return everywhere(found, {job.path: job.team for job in jobs}, project.policy)
 
 
@@ -128,7 +132,13 @@ def _unusable(
 ) -> Declared:
     found = errors.get(result.path, [])
     why = _said(found[0]) if found else f"{result.path} cannot be read"
-    return Declared(*key, result.path, unusable=why, order=(ranks(result.path), result.path))
+    return Declared(
+        *key,
+        result.path,
+        unusable=why,
+        was=_word(result.node, "was") or None,
+        order=(ranks(result.path), result.path),
+    )
 
 
 def _said(item: Finding) -> str:

@@ -162,8 +162,8 @@ def unknown_branch(remote: str, branch: str, known: Iterable[str]) -> CompilerEr
     """The refusal of a branch that was asked for and is not there: it is rather a slip."""
     return CompilerError(
         f"`{remote}` has no branch `{branch}`",
-        f"{choose(branch, known, 'name another')}; or begin a new one with --new-branch: nothing is "
-        "published there, so every run starts from r1",
+        f"{choose(branch, known, 'name another')}; or begin a new one with --new-branch: nothing "
+        "is published there, so every run starts from r1",
     )
 
 
