@@ -247,7 +247,7 @@ def _prove(
         Claim(one.name, one.folder, one.cluster, _read(project, one), objects[one.folder])
         for one in fresh
     ]
-    prove(claims, kustomize, lambda done: progress("building", done, len(claims)))
+    prove(claims, kustomize, lambda done: progress("building", done, len(claims)), cores())
     built.proved = len(claims)
     cache.prove(f"{version} {overlay.proof}" for overlay in fresh)
 

@@ -16,7 +16,6 @@ from compiler.diagnostics import CompilerError
 from compiler.kustomize import Kustomize
 from compiler.overlay import API, same
 from compiler.processes import BuildFailed
-from compiler.workers import cores
 from compiler.yamlout import dump
 
 BATCH = 50
@@ -52,10 +51,11 @@ def prove(
     claims: Sequence[Claim],
     kustomize: Kustomize,
     progress: Callable[[int], None] = lambda done: None,
+    processes: int = 2,
 ) -> None:
     """Build the overlays, and compare what comes out with what was claimed.
 
-    `progress` is told how many are done. Raises Unfaithful for the first that differs or does not
+    At most `processes` of kustomize run side by side; `progress` is told how many are done. Raises Unfaithful for the first that differs or does not
     build, and Unavailable where kustomize cannot be used.
     """
     groups = list(batches(claims))
@@ -63,7 +63,7 @@ def prove(
     with tempfile.TemporaryDirectory(prefix="runwright-build-", dir=_scratch()) as name:
         top = Path(name).resolve()
         folders = (_batch(top / str(n), group) for n, group in enumerate(groups))
-        built = kustomize.build_many(folders, cores())
+        built = kustomize.build_many(folders, processes)
         for number, group in enumerate(groups):
             try:
                 objects = next(built)
