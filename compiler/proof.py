@@ -55,8 +55,9 @@ def prove(
 ) -> None:
     """Build the overlays, and compare what comes out with what was claimed.
 
-    At most `processes` of kustomize run side by side; `progress` is told how many are done. Raises Unfaithful for the first that differs or does not
-    build, and Unavailable where kustomize cannot be used.
+    At most `processes` of kustomize run side by side; `progress` is told how many overlays are
+    done. Raises Unfaithful for the first that differs or does not build, and Unavailable where
+    kustomize cannot be used.
     """
     groups = list(batches(claims))
     done = 0
