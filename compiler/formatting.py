@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from compiler.nodes import Mapping, Node, Scalar, walk
+from compiler.nodes import Mapping, Node, Scalar, Sequence, walk
 from compiler.source import Source, decode, split
 from compiler.tree import read
 
+# Columns of a line, as in the rest of the repository.
+WIDTH = 100
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _COMMENT = re.compile(
     r"(?:(?P<alone>(?:\A|(?<=[\r\n]))[ \t]*)|(?<=[ \t]))(?P<text>#[^\r\n]*?)[ \t]*(?=[\r\n]|\Z)"
@@ -24,9 +26,10 @@ _FIRST, _FURTHER = "_", "\0"
 def formatted(source: Source) -> str | None:
     """The file in the house's layout, or None where that could change what it says.
 
-    Two spaces a level, lists indented under their key, LF, one final newline; quotes, comments,
-    blank lines and order stay as they are. The outcome is read again: unless every scalar has the
-    same letters and kind of style as before, and every comment is there, the file is left alone.
+    Two spaces a level, lists indented under their key, LF, one final newline, and brackets broken
+    at the width of a line; quotes, comments, blank lines and order stay as they are. The outcome is
+    read again: unless every scalar has the same letters and kind of style as before, and every
+    comment is there, the file is left alone.
     """
     before, findings = read(source)
     if before is None or findings:
@@ -44,12 +47,17 @@ def formatted(source: Source) -> str | None:
         laid_out = _without_scalars(again, after)
         if comments(laid_out) != comments(bare):
             continue
-        aligned = _aligned(candidate, laid_out, bare)
-        again, after = _read(source.path, aligned)
-        if again is None or after is None or _meaning(after) != _meaning(before):
-            return candidate
-        return aligned
+        candidate = _kept(source.path, candidate, _aligned(candidate, laid_out, bare), before)
+        return _kept(source.path, candidate, _in_width(source.path, candidate), before)
     return None
+
+
+def _kept(path: str, text: str, changed: str, before: Node) -> str:
+    """The changed text, or the text where the change would say something else."""
+    again, after = _read(path, changed)
+    if again is None or after is None or _meaning(after) != _meaning(before):
+        return text
+    return changed
 
 
 def _read(path: str, text: str) -> tuple[Source | None, Node | None]:
@@ -81,6 +89,47 @@ def _laid_out(text: str) -> str | None:
     except Exception:  # noqa: BLE001 - it raises whatever happens inside it
         return None
     return out.getvalue()
+
+
+def _in_width(path: str, text: str) -> str:
+    """The text with what stands in brackets broken after commas where its line is too long.
+
+    Further lines begin under the first item. Items stay whole, whatever their length.
+    """
+    _, root = _read(path, text)
+    lines = text.split("\n")
+    if root is None or all(len(line) <= WIDTH for line in lines):
+        return text
+    broken: dict[int, str] = {}
+    for _, node in walk(root):
+        if isinstance(node, Scalar) or not node.flow or node.line != node.end_line:
+            continue
+        number = node.line - 1
+        # The outermost brackets come first, and are the ones to break.
+        if number not in broken and len(lines[number]) > WIDTH:
+            broken[number] = _broken(lines[number], node)
+    return "\n".join(broken.get(number, line) for number, line in enumerate(lines))
+
+
+def _broken(line: str, node: Mapping | Sequence) -> str:
+    items: list[Any] = list(node)
+    starts = [item.column - 1 for item in items]
+    if not starts:
+        return line
+    rest = line[node.end_column - 1 :]
+    if rest.strip().startswith("#"):
+        # ruamel.yaml puts it where it was, which is not where the broken line ends.
+        rest = f"  {rest.strip()}"
+    ends = [*starts[1:], node.end_column - 1]
+    made = [line[: starts[0]]]
+    for start, end in zip(starts, ends, strict=True):
+        item = line[start:end]
+        if start != starts[0] and len(made[-1]) + len(item.rstrip()) > WIDTH:
+            made[-1] = made[-1].rstrip()
+            made.append(" " * starts[0])
+        made[-1] += item
+    made[-1] += rest
+    return "\n".join(made)
 
 
 def _trims(line: str) -> bool:

@@ -113,6 +113,18 @@ def laid_out(text: str) -> str | None:
             "s:\n  - name: a\n    # about image\n    image: b\n    # more to come\n  - name: c\n",
         ),
         ("a: b   \n#   \nc: d\n", "a: b\n#\nc: d\n"),
+        ("a: [b,\n  c]\n", "a: [b, c]\n"),
+        (
+            f"a: [{'b' * 50}, {'c' * 30},\n  {'d' * 30}, e]  # why\nf: g\n",
+            f"a: [{'b' * 50}, {'c' * 30},\n    {'d' * 30}, e]  # why\nf: g\n",
+        ),
+        (
+            f"a:\n- k: {{{'b' * 50}: c, d: [e, {'f' * 50}]}}\n",
+            f"a:\n  - k: {{{'b' * 50}: c,\n        d: [e, {'f' * 50}]}}\n",
+        ),
+        # One word stays whole, and so does text with spaces.
+        (f"a: [{'b' * 120}]\n", f"a: [{'b' * 120}]\n"),
+        (f"a: {'b ' * 80}c\n", f"a: {'b ' * 80}c\n"),
     ],
 )
 def test_fmt_lays_out(before: str, after: str) -> None:
@@ -230,12 +242,40 @@ def test_fmt_says_why_it_leaves_a_file_alone(console: Console) -> None:
     console.write("jobs/broken.yaml", "team: [\n")
     console.write("jobs/bytes.yaml", b"team: \xff\n")
     console.write("jobs/noted.yaml", "args: [a, # note\n  b]\n")
-    assert console("fmt") == 0
+    assert console("fmt") == 1
     assert console.out == ""
-    assert "jobs/broken.yaml: left as it is; run `check`" in console.err
-    assert "jobs/bytes.yaml: left as it is; run `check`" in console.err
+    assert "jobs/broken.yaml: left as it is; it cannot be read; run `check`" in console.err
+    assert "jobs/bytes.yaml: left as it is; it cannot be read; run `check`" in console.err
     assert "jobs/noted.yaml: left as it is; a comment or a text would change" in console.err
     assert console.text("jobs/noted.yaml") == "args: [a, # note\n  b]\n"
+    # A comment in brackets is nobody's mistake.
+    assert console("fmt", "jobs/noted.yaml") == 0
+
+
+FOLDERS = ("base", "compiler", "configs", "images", "jobs", "overlays", "policy", "tests")
+AUTHORED = [
+    path
+    for folder in FOLDERS
+    for path in sorted((ROOT / folder).rglob("*.yaml"))
+    if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_fmt_would_change_no_file_of_this_repository(folder: str) -> None:
+    changed: list[str] = []
+    for path in AUTHORED:
+        shown = path.relative_to(ROOT).as_posix()
+        source, _ = decode(shown, path.read_bytes())
+        text = formatted(source) if source is not None and shown.startswith(f"{folder}/") else None
+        if source is not None and text not in (None, source.text):
+            changed.append(shown)
+    assert changed == []
+
+
+def test_fmt_leaves_no_file_of_this_repository_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--repo", str(ROOT), "fmt", "--check"]) == 0
+    assert capsys.readouterr() == ("", "")
 
 
 def test_fmt_keeps_mode_and_link(console: Console) -> None:

@@ -22,14 +22,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, repository: Repository) -> int:
-    """Lay the files out; with `--check` 1 where one would change."""
+    """Lay the files out; 1 where one cannot be read, with `--check` also where one would change."""
     from compiler.formatting import formatted
     from compiler.replacement import replace_file
     from compiler.selection import authored
     from compiler.source import decode
     from compiler.tree import read
 
-    changed = 0
+    changed = unread = 0
     for path in authored(repository, options.paths):
         shown = repository.relative(path)
         source, _ = decode(shown, repository.read_bytes(path))
@@ -37,7 +37,8 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
         if text is None:
             why = "a comment or a text would change"
             if source is None or read(source)[1]:
-                why = "run `check` to see what is wrong with it"
+                why = "it cannot be read; run `check` to see what is wrong with it"
+                unread += 1
             print(f"{shown}: left as it is; {why}", file=sys.stderr)
             continue
         if text.encode() == path.read_bytes():
@@ -46,4 +47,4 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
         print(f"{shown}: {'would be laid out anew' if options.check else 'laid out anew'}")
         if not options.check:
             replace_file(path, text.encode())
-    return 1 if options.check and changed else 0
+    return 1 if unread or (options.check and changed) else 0
