@@ -75,7 +75,18 @@ def _by_owner(
 
 
 def _items(document: Object) -> list[Object]:
+    if document.get("kind") == "Status":
+        why = word(document, "message") or word(document, "reason") or "a Status, and no objects"
+        raise CompilerError(
+            f"the API server has answered: {' '.join(why.split())[:300]}",
+            "look at what kubectl says: nothing was seen, which is not the same as nothing there",
+        )
     if "items" in document:
+        if document["items"] is None:
+            raise CompilerError(
+                f"{_NOT_KUBECTL}: `items` is null",
+                "an empty cluster has `items: []`; look whether something has changed the list",
+            )
         return parts(document, "items")
     if not document.get("kind"):
         raise CompilerError(f"{_NOT_KUBECTL}: an object without a kind")
@@ -164,10 +175,25 @@ def read_text(name: str) -> str:
 
 def read_observation(name: str) -> Observation:
     """The observation in a file that `archive` printed; raises CompilerError for anything else."""
+    shown = "standard input" if name == "-" else name
+    remedy = f"name a file that `runwright archive --cluster C -o {name}` has written"
+    text = read_text(name)
     try:
-        stored = json.loads(read_text(name))
+        stored = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if not text.strip():
+            why = "it is empty"
+        elif isinstance(error, json.JSONDecodeError) and error.pos >= len(text.rstrip()):
+            why = f"it breaks off in line {error.lineno}"
+        else:
+            why = f"it is no JSON ({error})"
+        raise CompilerError(f"{shown} is no observation: {why}", remedy) from None
+    try:
         if stored["version"] != VERSION:
-            raise CompilerError(f"{name} has version {stored['version']}, not {VERSION}")
+            raise CompilerError(
+                f"{shown} has version {stored['version']}, not {VERSION}",
+                "write it with this version of runwright",
+            )
         datetime.fromisoformat(stored["at"])
         runs = {
             (run["namespace"], run["name"]): Observed(
@@ -180,10 +206,14 @@ def read_observation(name: str) -> Observation:
             for run in stored["runs"]
         }
         return Observation(stored["cluster"], stored["at"], stored["complete"] is True, runs)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except KeyError as error:
         raise CompilerError(
-            f"{name} is not what `archive` prints ({type(error).__name__}: {error})"
+            f"{shown} is no observation: `{error.args[0]}` is missing", remedy
         ) from None
+    except (TypeError, AttributeError):
+        raise CompilerError(f"{shown} is no observation: its form is another", remedy) from None
+    except ValueError as error:
+        raise CompilerError(f"{shown} is no observation: {error}", remedy) from None
 
 
 def _time(value: object) -> str:

@@ -79,6 +79,7 @@ def _once(repository: Repository, git: Git, request: Request, at: datetime) -> P
     with git.checkout(source) as folder, tempfile.TemporaryDirectory() as scratch:
         project = project_of(Repository(folder), repository, at)
         _refuse_examples(project)
+        _refuse_unknown_clusters(project, books, request)
         authored = _authored(git, source, books)
         if request.source is not None:
             _refuse_older(git, authored, books, target.branch)
@@ -303,6 +304,22 @@ def subject(outcome: Outcome) -> str:
     parts.append(f"{adopted} adopted" if adopted else "")
     said = ", ".join(part for part in parts if part)
     return f"publish: {said}" if said else "publish: no run starts or stops"
+
+
+def _refuse_unknown_clusters(project: Project, books: Books, request: Request) -> None:
+    """What is said of a cluster that there is not would be lost without a word."""
+    policy = project.policy
+    known = {
+        *policy.clusters,
+        *(name for ledger in books.ledgers.values() for name in ledger.clusters),
+    }
+    asked = [(seen.cluster, "the observation") for seen in request.observations]
+    asked += [(name, "--reset-cluster") for name in sorted(request.reset)]
+    for name, where in asked:
+        if name not in known and not policy.unreadable("clusters", name):
+            raise CompilerError(
+                f"there is no cluster `{name}`, which {where} names", choose(name, known)
+            )
 
 
 def _refuse_examples(project: Project) -> None:

@@ -412,3 +412,47 @@ def test_archive_refuses_bytes_that_are_no_text(
     (tmp_path / "odd.json").write_bytes(b'{"kind": "\xff"}')
     assert run(root, "--cluster", "west", "--from", str(tmp_path / "odd.json")) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"kind": "List", "apiVersion": "v1", "items": None}, "`items` is null"),
+        (
+            {"kind": "Status", "status": "Failure", "message": "pods is forbidden", "code": 403},
+            "the API server has answered: pods is forbidden",
+        ),
+    ],
+)
+def test_an_answer_that_lists_nothing_is_not_an_empty_cluster(
+    document: dict[str, Any], said: str
+) -> None:
+    for documents_read in ([document], [document, {"kind": "List", "items": []}]):
+        with pytest.raises(CompilerError, match=said) as told:
+            observed(documents_read, "west", NOW)
+        assert told.value.help
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it is empty"),
+        ("{}", "`version` is missing"),
+        ("[]", "its form is another"),
+        ('{"version": 1, "at": "2026-03-01T12:00:00+00:00",\n "cluster": "we', "line 2"),
+        ('{"version": 1,\n', "it breaks off in line"),
+        ("version: 1\n", "it is no JSON"),
+        ('{"version": 1, "at": "noon"}', "noon"),
+        ('{"version": 1, "at": "2026-03-01T12:00:00+00:00", "runs": [{}]}', "is missing"),
+    ],
+)
+def test_a_file_that_is_no_observation_is_told_from_one(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "seen.json"
+    file.write_text(text, "utf-8")
+    with pytest.raises(CompilerError, match="is no observation") as told:
+        read_observation(str(file))
+    assert said in str(told.value)
+    assert "Error" not in str(told.value)
+    assert "runwright archive" in told.value.help

@@ -420,6 +420,17 @@ def test_a_run_is_found_in_the_namespace_that_it_was_published_in(company: Compa
     assert [run.namespace for run in runs(company)] == ["p-nlp", "p-language"]
 
 
+def test_what_is_said_of_a_cluster_that_there_is_not_is_refused(company: Company) -> None:
+    change(company)
+    company.publish()
+    before = head(company)
+    for asked in ({"observations": (company.seen("wst", a_r1="succeeded"),)}, {"reset": {"wst"}}):
+        with pytest.raises(CompilerError, match="there is no cluster `wst`") as told:
+            company.publish(**asked)
+        assert "`west`" in told.value.help
+    assert head(company) == before
+
+
 def test_when_a_run_began_and_ended_is_what_its_cluster_told(
     company: Company, capsys: pytest.CaptureFixture[str]
 ) -> None:
