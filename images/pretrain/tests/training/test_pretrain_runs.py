@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from launching import RUNTIME, Launcher, free_port, identity, until
+from launching import RUNTIME, Launcher, free_port, identity, static, until
 from pretrainings import ABOUT, IMAGE, LENGTH, TOKENS, Pretraining, tokens
 
 STEPS = 24
@@ -263,20 +263,12 @@ def test_a_file_of_arguments_comes_under_the_command_line(tmp_path: Path) -> Non
     assert ended.value.code == 2
 
 
-def test_the_tiny_profile_learns_under_torchrun(tmp_path: Path) -> None:
-    # A batch Job has these two variables, and no operator.
-    environment = {
-        **os.environ,
-        **identity(tmp_path / "r1", PET_NPROC_PER_NODE="1", PET_NNODES="1"),
-        "PYTHONPATH": str(RUNTIME),
-        "OMP_NUM_THREADS": "1",
-    }
-    launcher, *rest = ABOUT["entry"]
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name(launcher)), *rest, *ABOUT["tiny"]],
-        cwd=IMAGE, env=environment, text=True, capture_output=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+def test_the_tiny_profile_learns_under_torchrun(starter: Launcher, tmp_path: Path) -> None:
+    launcher, script = ABOUT["entry"]
+    assert launcher == "torchrun"
+    environment = {**identity(tmp_path / "r1"), **static(1, 1, free_port())[0]}
+    node = starter.start([str(IMAGE / script), *ABOUT["tiny"]], environment, True)
+    assert node.wait() == 0, node.text
     lines = (tmp_path / "r1/progress/job-r1.jsonl").read_text().splitlines()
     losses = [line["loss"] for line in map(json.loads, lines) if line["event"] == "step"]
     # From all 257 bytes alike to letters of English.
