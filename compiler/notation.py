@@ -19,6 +19,13 @@ _ALONE: dict[str, tuple[tuple[str, str], ...]] = {
         (r"[a-z][\w.-]*", "{{claim: {}, path: /ckpt}}"),
     ),
 }
+# Where nothing else can be meant, so that a fix may write it: `topology: rack` could be either of
+# two, `checkpoint: /ckpt` leaves open which claim, and the comma of `2,4` may be a decimal one.
+_CERTAIN = {
+    "retry": re.compile(r"[0-9]+"),
+    "stop": re.compile(r"[0-9]+(?:d|h|m|s).*"),
+    "num_nodes": re.compile(r"\s*[0-9]+\s*(?:-|–|—|\.\.\.?|to)\s*[0-9]+\s*"),
+}
 _MOUNT = (
     (r"[0-9]+(?:\.[0-9]+)?[KMGTP]i?", "{{scratch: {}}}"),
     (r"[a-z][\w.-]*", "{{claim: {}}}"),
@@ -51,6 +58,12 @@ def mapping_of(route: tuple[str | int, ...], node: Node) -> str | None:
         if re.fullmatch(form, str(node)):
             return meant.format(node)
     return None
+
+
+def is_certain(route: tuple[str | int, ...], node: Node) -> bool:
+    """Whether what `mapping_of` or `range_of` makes of a value is all that it can mean."""
+    form = _CERTAIN.get(key_of(route))
+    return form is not None and isinstance(node, Scalar) and form.fullmatch(node) is not None
 
 
 def range_of(node: Node) -> str | None:

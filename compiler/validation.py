@@ -11,7 +11,15 @@ from pydantic import BaseModel, ValidationError
 
 from compiler.diagnostics import Edit, Finding, Place
 from compiler.nodes import Mapping, Node, Scalar, descend
-from compiler.notation import key_of, mapping_of, parted, plain_route, range_of, separated
+from compiler.notation import (
+    is_certain,
+    key_of,
+    mapping_of,
+    parted,
+    plain_route,
+    range_of,
+    separated,
+)
 from compiler.rules import finding
 from compiler.scalars import shown
 from compiler.source import MOST
@@ -156,8 +164,11 @@ def _finding(
             if whole is not None and key not in _known(model, steps[:-1]):
                 remedy = f"{remedy}; if the comma is text, write `{whole}`"
         if key_of(route) == "num_nodes" and context["rule"] == "wrong-type":
-            meant = range_of(descend(node, route)[0])
-            remedy, edits = (f"write {meant}", ()) if meant is not None else (remedy, edits)
+            written, _ = descend(node, route)
+            meant = range_of(written)
+            if meant is not None:
+                certain = is_certain(route, written)
+                remedy, edits = f"write {meant}", (Edit(where, meant),) if certain else ()
         return finding(context["rule"], where, context["message"], remedy, edits=edits)
     if kind in ("extra_forbidden", "missing") and key_of(route[:-1]) == "num_nodes":
         written, _ = descend(node, route[:-1])
@@ -184,14 +195,17 @@ def _finding(
         return finding("empty-value", where, message, "write the value, or leave the key out")
     message = f"{shown(found)} stands where {wanted} is wanted"
     remedy = f"write {wanted}"
+    edits = ()
     below = _known(model, route) != _known(model, route[:-1])
     if (meant := mapping_of(route, found)) is not None:
         remedy = f"write {meant}"
+        edits = (Edit(where, meant),) if is_certain(route, found) else ()
     elif kind == "list_type" and not below and re.fullmatch(r"[\w./-]+", str(found)):
         remedy = f"write [{found}]"
+        edits = (Edit(where, f"[{found}]"),)
     elif kind == "model_type" and (keys := _known(model, route)):
         remedy = f"write keys below it, such as `{keys[0]}: ...`"
-    return finding("wrong-type", where, message, remedy)
+    return finding("wrong-type", where, message, remedy, edits=edits)
 
 
 def place(root: Node, route: tuple[str | int, ...]) -> Place:

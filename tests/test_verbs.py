@@ -337,6 +337,12 @@ def test_files_that_are_not_there_are_wrong_use(
             "mounts:\n  /data: {claim: datasets, read_only: yes}",
             "mounts:\n  /data: {claim: datasets, read_only: true}",
         ),
+        ("retry: 3", "retry: {max: 3}"),
+        ('retry: "3"', "retry: {max: 3}"),
+        ("stop: 5m", "stop: {grace: 5m}"),
+        ("num_nodes: 2-4", "num_nodes: {min: 2, max: 4}"),
+        ("num_nodes: 2 to 4", "num_nodes: {min: 2, max: 4}"),
+        ("pull_secrets: abc", "pull_secrets: [abc]"),
     ],
 )
 def test_fix_writes_what_can_only_have_been_meant(console: Console, wrong: str, right: str) -> None:
@@ -345,7 +351,7 @@ def test_fix_writes_what_can_only_have_been_meant(console: Console, wrong: str, 
     console("fix", "jobs/a.yaml")
     assert console.text("jobs/a.yaml") == frame.replace("HERE", right)
     (line,) = [line for line in console.out.splitlines() if line.startswith("jobs/a.yaml:")]
-    assert re.match(r"jobs/a\.yaml:\d+:\d+: wrote \S+ \([a-z-]+\)$", line)
+    assert re.match(r"jobs/a\.yaml:\d+:\d+: wrote .+ \([a-z-]+\)$", line)
     console("fix", "jobs/a.yaml")
     assert "wrote" not in console.out
 
@@ -373,6 +379,9 @@ def test_fix_dry_run_writes_nothing(console: Console) -> None:
     "left",
     [
         "num_nodes: two",  # nobody knows
+        "num_nodes: 2,4",  # a range, or two and four tenths
+        "topology: rack\nnum_nodes: 2",  # required, or preferred
+        "mounts: {/data: logs}",  # a claim, a ConfigMap or a Secret
         "num_nodes: 2.5",
         "num_nodes: 08",  # eight to some, an error to others
         "retry: {max: '1,000'}",  # a comma may be a decimal one
