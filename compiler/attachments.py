@@ -57,6 +57,13 @@ def read_files(root: Path, files: MappingType[str, str]) -> tuple[tuple[File, ..
 
 def _read(root: Path, source: str, path: str) -> tuple[bytes | None, Problem | None]:
     target = root / source
+    if _in_git(root, target):
+        return None, Problem(
+            "untracked-file",
+            (path,),
+            f"`{source}` is git's own: no commit holds it, and passwords often stand there",
+            "name a file that is committed",
+        )
     if not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(root)):
         return None, Problem(
             "link-out-of-repository",
@@ -93,6 +100,13 @@ def _read(root: Path, source: str, path: str) -> tuple[bytes | None, Problem | N
             Place(source, 1, 1, 1, 3),
         )
     return content, None
+
+
+def _in_git(root: Path, target: Path) -> bool:
+    """Whether a path, or the file that it leads to, is within `.git`, however it is spelt."""
+    real = os.path.relpath(os.path.realpath(target), os.path.realpath(root))
+    plain = os.path.relpath(target, root)
+    return any(".git" in Path(name.casefold()).parts for name in (real, plain))
 
 
 def _near(target: Path, source: str) -> str:

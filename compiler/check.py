@@ -92,19 +92,25 @@ def _finished(
     from compiler.quota.verdict import with_verdict
 
     told = with_verdict(outcome, repository, project, paths)
-    return _with_history(told, repository).within(repository, paths)
+    return _with_history(told, repository, project).within(repository, paths)
 
 
-def _with_history(outcome: Checked, repository: Repository) -> Checked:
-    """The outcome with what git knows against `overlays/`."""
+def _with_history(
+    outcome: Checked, repository: Repository, project: Callable[[], Project]
+) -> Checked:
+    """The outcome with what git knows against `overlays/`, and against files that are mounted."""
+    from compiler.runs.mounts import untracked_mounts
     from compiler.runs.verification import verified
 
     history = verified(repository)
+    found = [*history.findings, *untracked_mounts(repository, outcome.jobs, project)]
     findings = None
-    if history.findings:
+    if found:
         from compiler.weights import everywhere
 
-        weighed = everywhere(history.findings, {}, repository.policy())
+        weighed = everywhere(
+            found, {job.path: job.team for job in outcome.jobs}, repository.policy()
+        )
         findings = arrange([*outcome.findings, *weighed])
     return replace(outcome, findings=findings or outcome.findings, skipped=history.skipped)
 

@@ -30,6 +30,7 @@ LEDGER = "overlays/ledger"
 NO_GIT = "this is no git repository"
 # One commit can change every overlay there is; a reader needs to see that it did, not all of them.
 MOST = 20
+MOST_NAMED = 200
 
 
 class Verified(Struct):
@@ -97,6 +98,35 @@ def _status(repository: Repository) -> tuple[str, list[str], str]:
         elif row.startswith("? "):
             dirty.append(row[2:])
     return head, dirty, ""
+
+
+def untracked(repository: Repository, wanted: Iterable[str]) -> set[str]:
+    """Which of these files git does not track; none where this is no repository of its.
+
+    It is one call of git, and none at all where no file is asked about.
+    """
+    root = os.path.realpath(repository.root)
+    real = {
+        name: os.path.relpath(os.path.realpath(os.path.join(root, name)), root)  # noqa: PTH118
+        for name in wanted
+    }
+    if not real or not _in_git(repository):
+        return set()
+    # A command line is not endless: for many files everything is listed.
+    asked = sorted(set(real.values())) if len(real) <= MOST_NAMED else []
+    try:
+        done = subprocess.run(
+            ["git", "--no-optional-locks", "--literal-pathspecs", "ls-files", "-z", "--", *asked],
+            cwd=root,
+            capture_output=True,
+            check=False,
+        )
+    except OSError:
+        return set()
+    if done.returncode:
+        return set()
+    kept = set(done.stdout.decode("utf-8", "surrogateescape").split("\0"))
+    return {name for name, path in real.items() if path not in kept}
 
 
 def _in_git(repository: Repository) -> bool:
