@@ -17,6 +17,8 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "docker": ("buildx", "imagetools", "inspect", "--format", "{{.Manifest.Digest}}", "REF"),
 }
 BY_HAND = "name it yourself: --digest sha256:..."
+# Advice about the program, where what matters stands before it.
+_ADVICE = re.compile(r"\s*(?:Run '|See '|Usage:|For more help|$)")
 
 
 def digest_of(reference: str) -> str:
@@ -44,9 +46,15 @@ def digest_of(reference: str) -> str:
         found = done.stdout.strip()
         if done.returncode == 0 and re.fullmatch(DIGEST, found):
             return found
-        last = (done.stderr.strip() or found or f"status {done.returncode}").splitlines()[-1]
-        said = f"{name}: {last[:300]}"
+        said = f"{name}: {complaint(done.stderr or found, name) or f'status {done.returncode}'}"
     if said:
         raise CompilerError(f"the digest of {reference} could not be found: {said}", BY_HAND)
     names = ", ".join(PROGRAMS)
     raise Unavailable(f"no program here can ask a registry ({names})", BY_HAND)
+
+
+def complaint(text: str, program: str) -> str:
+    """What a program complains of: its last line that is no advice; '' where it says nothing."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if not _ADVICE.match(line)] or lines
+    return telling[-1].removeprefix(f"{program}: ")[:300] if telling else ""

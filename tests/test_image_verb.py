@@ -12,6 +12,7 @@ from declarations import ROOT, checked, job, only, repository
 from compiler.cli import main
 from compiler.imagesource import git_of, source_hash
 from compiler.lockfile import pinned
+from compiler.registry import complaint
 
 A, B = (f"sha256:{letter * 64}" for letter in "ab")
 
@@ -200,3 +201,23 @@ def test_pinning_keeps_every_other_byte() -> None:
     text = (ROOT / "images/lock.yaml").read_text("utf-8")
     assert pinned(text, "tts", {"example": "true"}).replace("'true'", "true") == text
     assert pinned("", "a", {"digest": A}) == f"images:\n  a:\n    digest: {A}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "docker: unknown command: docker buildx\n\nRun 'docker --help' for more information\n",
+            "unknown command: docker buildx",
+        ),
+        (
+            "docker: 'buildx' is not a docker command.\nSee 'docker --help'\n",
+            "'buildx' is not a docker command.",
+        ),
+        ("a warning\nERROR: no such manifest\n", "ERROR: no such manifest"),
+        ("See 'docker --help'\n", "See 'docker --help'"),
+        ("\n", ""),
+    ],
+)
+def test_what_a_program_complains_of_is_not_its_advice(text: str, said: str) -> None:
+    assert complaint(text, "docker") == said

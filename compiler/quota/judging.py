@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from compiler.diagnostics import CompilerError, Finding, Place
+from compiler.diagnostics import CompilerError, Finding, Place, Related
 from compiler.memory import Checked, Judged, RunSummary
 from compiler.project import Project
 from compiler.quota.budget import overspent, rows_of, spending
@@ -26,6 +26,9 @@ from compiler.runs.entries import Ledger
 from compiler.runs.ledgerfile import parse
 from compiler.runs.mentions import Book, doubted
 from compiler.weights import everywhere
+
+# So many more runs are shown with their place.
+RELATED = 10
 
 
 def judged(
@@ -232,18 +235,29 @@ def _without_policy(project: Project, known: Mapping[str, Page]) -> Iterable[Fin
     policy = project.policy
     teams = {*policy.teams, *map(_stem, policy.broken)}
     clusters = {*policy.clusters, *map(_stem, policy.broken)}
+    lost: dict[str, list[tuple[str, str]]] = {}
     for path, page in sorted(known.items()):
         for run in page.runs:
             if not run.active or (page.team in teams and run.cluster in clusters):
                 continue
             gone = f"policy/teams/{page.team}.yaml" if page.team not in teams else ""
             gone = gone or f"policy/clusters/{run.cluster}.yaml"
-            yield finding(
-                "active-run-without-policy",
-                Place.start(path),
-                f"{page.team}/{run.name} runs on {run.cluster}, and {gone} is gone",
-                f"bring {gone} back until the run has ended, or stop the run first",
+            lost.setdefault(gone, []).append(
+                (path, f"{page.team}/{run.name} runs on {run.cluster}")
             )
+    for gone, found in sorted(lost.items()):
+        (path, said), others = found[0], found[1:]
+        # One file is missing, however many runs it is missed by.
+        more = f" ({len(others)} more runs with it)" if others else ""
+        yield finding(
+            "active-run-without-policy",
+            Place.start(path),
+            f"{said}, and {gone} is gone{more}",
+            f"bring {gone} back until no run needs it, or stop the runs first"
+            if others
+            else f"bring {gone} back until the run has ended, or stop the run first",
+            [Related(Place.start(other), said) for other, said in others[:RELATED]],
+        )
 
 
 def _stem(path: str) -> str:

@@ -40,10 +40,13 @@ class Effect(Struct, frozen=True):
 
 
 class Judgement(Struct):
-    """One side of the comparison: the jobs of a tree, and all that is wrong there."""
+    """One side of the comparison: the declarations of a tree by path, and all that is wrong there.
+
+    A declaration whose team is gone has none, and is one of them all the same.
+    """
 
     project: Project
-    results: Mapping[Key, JobResult]
+    results: Mapping[str, JobResult]
     findings: list[Finding]
 
 
@@ -53,11 +56,12 @@ def effects(
     """What comes and goes between two trees that differ in the files `changed`, worst first."""
     before, after = _errors(old), _errors(new)
     groups: dict[tuple[bool, str, str, Place | None], list[Key]] = {}
-    for key, result in new.results.items():
-        earlier = old.results.get(key)
+    for path, result in new.results.items():
+        earlier = old.results.get(path)
         if earlier is None or _touched(earlier, result):
             continue
-        known, found = before.get(key, {}), after.get(key, {})
+        key = (result.team or earlier.team, result.job or earlier.job)
+        known, found = before.get(path, {}), after.get(path, {})
         for rule in sorted(known.keys() ^ found.keys()):
             fails = rule in found
             item = found[rule] if fails else known[rule]
@@ -82,26 +86,26 @@ def _touched(old: JobResult, new: JobResult) -> bool:
     return (old.path, old.digest, old.depends) != (new.path, new.digest, new.depends)
 
 
-def _errors(side: Judgement) -> dict[Key, dict[str, Finding]]:
-    """The first error of each rule that stands against a job; of one not judged, what is why."""
+def _errors(side: Judgement) -> dict[str, dict[str, Finding]]:
+    """The first error of each rule that stands against a file; of one not judged, what is why."""
     by_path: dict[str, list[Finding]] = {}
     for item in side.findings:
         if item.severity is Severity.ERROR:
             for path in {item.place.path, *(related.place.path for related in item.related)}:
                 by_path.setdefault(path, []).append(item)
-    made: dict[Key, dict[str, Finding]] = {}
-    for key, result in side.results.items():
-        own = by_path.get(result.path, [])
+    made: dict[str, dict[str, Finding]] = {}
+    for path, result in side.results.items():
+        own = by_path.get(path, [])
         if not own and not result.models:
-            own = _unread(key, side, by_path)
+            own = _unread(result.team, side, by_path)
         for item in own:
-            made.setdefault(key, {}).setdefault(item.rule, item)
+            made.setdefault(path, {}).setdefault(item.rule, item)
     return made
 
 
-def _unread(key: Key, side: Judgement, by_path: Mapping[str, list[Finding]]) -> list[Finding]:
+def _unread(name: str, side: Judgement, by_path: Mapping[str, list[Finding]]) -> list[Finding]:
     """Why a job could not be judged: a file of policy, a base or an image cannot be read."""
-    team = f"policy/teams/{key[0]}.yaml"
+    team = f"policy/teams/{name}.yaml"
     broken = sorted(side.project.policy.broken, key=lambda path: (path != team, path))
     return next((by_path[path][:1] for path in broken if path in by_path), list[Finding]())
 

@@ -118,7 +118,7 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
 
 
 def _judged(side: _Decided) -> Judgement:
-    return Judgement(side.project, side.gathered.results, side.gathered.findings)
+    return Judgement(side.project, side.gathered.judged, side.gathered.findings)
 
 
 def _verdict(old: _Decided, new: _Decided) -> list[dict[str, Any]]:

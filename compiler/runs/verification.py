@@ -149,7 +149,8 @@ def _found(git: Git, repository: Repository, head: str, dirty: list[str]) -> Ite
     if head:
         for path in _edited(git, newest, head):
             changed.setdefault(path, _editor(git, newest, head, path))
-    yield from _of_files(changed, newest)
+    gone = [path for path in changed if not os.path.lexists(repository.root / path)]
+    yield from _of_files(changed, newest, gone)
     if commits:
         yield from _forged(git, repository, commits, head)
         yield from _lost(commits)
@@ -171,20 +172,31 @@ def _editor(git: Git, newest: str | None, head: str, path: str) -> str:
     return git.text("log", "-1", "--format=%h", reach, "--", where)
 
 
-def _of_files(changed: Mapping[str, str], newest: str | None) -> Iterator[Finding]:
+def _of_files(
+    changed: Mapping[str, str], newest: str | None, gone: Iterable[str]
+) -> Iterator[Finding]:
+    """A finding for each file; those that were deleted by the same hand are one mistake."""
     from compiler.rules import finding
 
     if newest is None:
         remedy = f"take it out (git rm -r {OVERLAYS}): publish writes the first overlays itself"
     else:
         remedy = f"git checkout {newest[:12]} -- {OVERLAYS}/"
-    paths = sorted(changed)
+    deleted: dict[tuple[str, bool], list[str]] = {}
+    for path in sorted(gone):
+        kind = (changed[path], path.startswith(f"{LEDGER}/"))
+        deleted.setdefault(kind, []).append(path)
+    folded = {path: others for path, *others in deleted.values()}
+    within = {path for others in folded.values() for path in others}
+    paths = sorted(changed.keys() - within)
     for at, path in enumerate(paths[:MOST]):
         rule = "edited-ledger" if path.startswith(f"{LEDGER}/") else "edited-overlay"
         by = f"commit {changed[path]}" if changed[path] else "a change that is not committed"
         more = ""
         if at == MOST - 1 and len(paths) > MOST:
             more = f" (and {len(paths) - MOST} more files)"
+        elif folded.get(path):
+            more = f" (and {len(folded[path])} more that are gone with it)"
         yield finding(
             rule,
             Place.start(path),

@@ -285,3 +285,15 @@ def test_active_run_without_policy_names_the_file_that_is_gone(
     item = only("active-run-without-policy", checked(root))
     assert item.place.path == path
     assert item.message == f"{team}/arm-r1 runs on {cluster}, and {gone} is gone"
+
+
+def test_one_team_file_that_is_gone_is_one_mistake_however_many_runs_it_had(tmp_path: Path) -> None:
+    files = {
+        f"overlays/ledger/robotics/{name}.yaml": ledger("robotics", name, 8, job(), "west")
+        for name in ("arm", "hand", "leg")
+    }
+    root = repository(tmp_path / "repository", files)
+    item = only("active-run-without-policy", checked(root))
+    assert item.message.startswith("robotics/arm-r1 runs on west, and policy/teams/robotics.yaml")
+    assert "2 more runs" in item.message
+    assert [one.place.path for one in item.related] == sorted(files)[1:]

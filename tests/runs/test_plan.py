@@ -731,3 +731,16 @@ def test_news_is_what_acts(company: Company) -> None:
     assert [is_news(item) for item in done.outcome.decisions] == [True]
     assert [is_news(item) for item in again.outcome.decisions] == [False]
     assert again.commit is None
+
+
+def test_all_jobs_of_a_deleted_team_are_blocked_and_said_to_break(company: Company) -> None:
+    for name in ("a", "b"):
+        company.write(f"jobs/nlp/{name}.yaml", job())
+    company.write("jobs/c.yaml", "team: nlp\n" + job(max_duration="1h"))
+    company.merge()
+    company.publish()
+    company.write("policy/teams/nlp.yaml", None)
+    planned = company.plan()
+    assert {row["job"] for row in rows(planned) if row["action"] == "blocked"} == {"a", "b", "c"}
+    (effect,) = planned.report.effects
+    assert (effect.rule, effect.jobs) == ("unknown-team", ("nlp/a", "nlp/b", "nlp/c"))

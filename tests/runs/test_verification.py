@@ -112,6 +112,18 @@ def test_a_reverted_publish_commit_is_found_until_the_next_publish(company: Comp
     assert rules(company) == []
 
 
+def test_overlays_that_were_deleted_together_are_one_mistake_of_each_kind(
+    company: Company,
+) -> None:
+    company.git("rm", "-r", "-q", "overlays")
+    for _ in ("not committed", "committed"):
+        told = found(company)
+        assert sorted(item.rule for item in told) == ["edited-ledger", "edited-overlay"]
+        overlay = next(item for item in told if item.rule == "edited-overlay")
+        assert "more that are gone with it" in overlay.message
+        company.commit()
+
+
 def test_many_edits_are_counted(company: Company) -> None:
     for number in range(MOST + 5):
         company.write(f"overlays/west/nlp/x{number}.yaml", "a: 1\n")
