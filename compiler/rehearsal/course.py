@@ -45,7 +45,9 @@ class Course:
         self.cast = cast
         self.account = account
         self.say = say
-        self.running = Running(cast, seconds, scene.made.site.backend == "job")
+        self.running = Running(
+            cast, seconds, scene.made.site.backend == "job", scene.run.elastic is not None
+        )
         self.watch = self.running.watch
         self.starts = ["from the beginning"]
         self._seconds = seconds

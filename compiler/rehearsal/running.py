@@ -19,11 +19,19 @@ _MOST_STARTS = 5
 
 
 class Running:
-    """All nodes; `renames` tells that a pod that starts again has another name (a batch Job)."""
+    """All nodes.
 
-    def __init__(self, cast: Cast, seconds: float, renames: bool) -> None:
+    `renames` tells that a pod that starts again has another name (a batch Job), `one_ends_all` that
+    the run has succeeded when one node has (an elastic PyTorchJob: training-operator,
+    pytorchjob_controller.go, UpdateJobStatus).
+    """
+
+    def __init__(
+        self, cast: Cast, seconds: float, renames: bool = False, one_ends_all: bool = False
+    ) -> None:
         self.cast = cast
         self.renames = renames
+        self.one_ends_all = one_ends_all
         self.outputs = {node.index: Output() for node in cast.nodes}
         self.watch = Watch(cast.checkpoints, self.outputs)
         self.processes: dict[int, Process] = {}
@@ -44,13 +52,13 @@ class Running:
             self.watch.look()
             if goal():
                 return "reached"
-            codes = {index: process.code for index, process in self.processes.items()}
-            if all(code == 0 for code in codes.values()):
+            if self._over():
                 for process in self.processes.values():
                     process.settle()
                 self.watch.look()
                 return "reached" if goal() else "ended"
-            for index, code in codes.items():
+            for index, process in list(self.processes.items()):
+                code = process.code
                 if not code or (restarting and not ready(index)):
                     continue
                 if not (restarting and self.restart(index)):
@@ -59,6 +67,19 @@ class Running:
             if time.monotonic() > self._until:
                 return "late"
             time.sleep(LOOK)
+
+    def _over(self) -> bool:
+        """Whether the run has succeeded; what still runs of it then is ended, as pods are."""
+        codes = [process.code for process in self.processes.values()]
+        if all(code == 0 for code in codes):
+            return True
+        if not self.one_ends_all or 0 not in codes:
+            return False
+        self._hear_out()
+        for process in self.processes.values():
+            if process.code is None:
+                process.kill()
+        return True
 
     def _hear_out(self) -> None:
         until = time.monotonic() + _ECHO

@@ -19,9 +19,11 @@ from rehearsals import IMAGE, JOB, job, made, parts, played
 
 from compiler.refusals import CompilerError, Unavailable
 from compiler.rehearsal import interpreter, keeper
+from compiler.rehearsal.casting import Cast
 from compiler.rehearsal.picture import BARS, sparkline
 from compiler.rehearsal.ports import free_port
 from compiler.rehearsal.references import environment, expanded
+from compiler.rehearsal.running import Running
 from compiler.rehearsal.scale import Scale, with_counts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -373,6 +375,38 @@ def test_a_variable_sees_those_before_it_only() -> None:
     ]
     found = environment(listed, "a-pod")
     assert found == {"FIRST": "$(SECOND)", "SECOND": "2", "THIRD": "$(SECOND)2", "POD": "a-pod"}
+
+
+class Ended:
+    """A node's process that has ended, or runs until it is killed."""
+
+    def __init__(self, code: int | None) -> None:
+        self.code = code
+
+    def kill(self) -> None:
+        self.code = -9
+
+    def settle(self) -> None:
+        """Everything has been read."""
+
+
+def running(*codes: int | None, elastic: bool) -> Running:
+    cast = Cast([], [], None, 0, {})
+    found = Running(cast, 0.5, one_ends_all=elastic)
+    found.processes = {index: Ended(code) for index, code in enumerate(codes)}  # type: ignore[assignment]
+    return found
+
+
+def test_an_elastic_run_is_over_when_one_node_has_succeeded() -> None:
+    nodes = running(0, 1, None, elastic=True)
+    assert nodes.wait(lambda: False) == "ended"
+    assert nodes.processes[2].code == -9
+
+
+def test_a_run_of_fixed_size_is_over_when_all_nodes_have_succeeded() -> None:
+    assert running(0, 1, elastic=False).wait(lambda: False) == "failed"
+    assert running(0, None, elastic=False).wait(lambda: False) == "late"
+    assert running(0, 0, elastic=False).wait(lambda: False) == "ended"
 
 
 def test_variables_that_double_each_other_are_refused_before_they_fill_the_memory() -> None:
