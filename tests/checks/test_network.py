@@ -92,7 +92,7 @@ PORTS = {
     ),
     "the name of the rendezvous port": (
         job("num_nodes: 2\nports: {pytorchjob-port: 9400}"),
-        "8:26",
+        "8:9",
         "`pytorchjob-port` is the name of the rendezvous port",
     ),
     "one number in two containers": (
@@ -108,7 +108,7 @@ PORTS = {
             "ports: {metrics: 9400}\nsidecars:\n"
             "  - {name: exporter, image: gpu-exporter, ports: {metrics: 9401}}"
         ),
-        "9:60",
+        "9:51",
         "two ports of the pod are called metrics",
     ),
     "one number under two names": (
@@ -118,12 +118,12 @@ PORTS = {
     ),
     "a long name": (
         job("ports: {tensorboard-of-run: 6006}"),
-        "7:29",
+        "7:9",
         "`tensorboard-of-run` has 18 characters; 15 are possible",
     ),
     "a name without a letter": (
         job('ports: {"6006": 6006}'),
-        "7:17",
+        "7:9",
         "the port's name `6006` has no letter",
     ),
 }

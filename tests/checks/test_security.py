@@ -7,6 +7,7 @@ from declarations import findings, job, of, only, policy, spot
 
 DIGEST = f"sha256:{'7' * 64}"
 LISTED = "registry.example.com/training/llm-sft"
+OTHER = "registry.example.com/training/another"
 WEST = "policy/clusters/west.yaml"
 COMMAND = "command: [torchrun, train.py]"
 
@@ -14,12 +15,12 @@ COMMAND = "command: [torchrun, train.py]"
 @pytest.mark.parametrize(
     ("text", "place", "reference"),
     [
-        (job(COMMAND, image=f"{LISTED}:2.0"), "2:8", f"{LISTED}:2.0"),
-        (job(COMMAND, image=LISTED), "2:8", LISTED),
+        (job(COMMAND, image=f"{OTHER}:2.0"), "2:8", f"{OTHER}:2.0"),
+        (job(COMMAND, image=OTHER), "2:8", OTHER),
         (
-            job(f"init:\n  - {{name: stage, image: '{LISTED}:1.0', command: [copy]}}"),
+            job(f"init:\n  - {{name: stage, image: '{OTHER}:1.0', command: [copy]}}"),
             "8:26",
-            f"{LISTED}:1.0",
+            f"{OTHER}:1.0",
         ),
         (
             job(f"pod:\n  spec:\n    containers:\n      - {{name: helper, image: '{LISTED}:1.0'}}"),

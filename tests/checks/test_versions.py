@@ -54,7 +54,7 @@ def test_versions_that_will_do_are_left_alone(old: str, new: str) -> None:
 
 
 def test_a_cluster_that_needs_no_kueue_may_have_any() -> None:
-    files = policy(EAST, ("  flux: 1.6.0", "  flux: 1.6.0\n  kueue: 0.1.0"))
+    files = policy(EAST, ("  flux: 1.9.6", "  flux: 1.9.6\n  kueue: 0.1.0"))
     assert of("unsupported-version", findings(job(), files)) == []
 
 
