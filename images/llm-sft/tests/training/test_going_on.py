@@ -13,6 +13,10 @@ from tunings import COLOURS, FAST, Tuner, asked, events, same, saved, steps, wri
 LORA = ("--tuning=lora", "--lora-rank=4", "--lora-dropout=0.1")
 
 
+# Steps that take longer than the second after which the first checkpoint comes, on any machine.
+MANY = 150
+
+
 def data(folder: Path, colours: dict[str, str] | None = None) -> str:
     rows = [asked(thing, colour) for thing, colour in (colours or COLOURS).items()]
     # Lengths that fill sequences unevenly, so that steps differ.
@@ -23,7 +27,7 @@ def data(folder: Path, colours: dict[str, str] | None = None) -> str:
 def test_a_killed_tuning_goes_on_to_the_bit(tuner: Tuner, tmp_path: Path) -> None:
     """Alone, with masks that are drawn at random and several micro batches in a step."""
     shared = ("--model=made-up", data(tmp_path), *FAST, *LORA, "--micro-batch=1", "--no-export",
-              "--log-every=1", "--max-steps=30")  # fmt: skip
+              "--log-every=1", f"--max-steps={MANY}")  # fmt: skip
     killed = tuner.start(tmp_path / "a", *shared, every=1)
     until(lambda: events(tmp_path / "a", "saved"), killed)
     killed.kill()
@@ -33,8 +37,8 @@ def test_a_killed_tuning_goes_on_to_the_bit(tuner: Tuner, tmp_path: Path) -> Non
     whole = tuner.start(tmp_path / "b", *shared)
     assert (again.wait(), whole.wait()) == (0, 0), again.text
     (resumed,) = events(tmp_path / "a", "resumed")
-    assert 0 < resumed["step"] <= made < 30
-    assert same(saved(tmp_path / "a", 30), saved(tmp_path / "b", 30))
+    assert 0 < resumed["step"] <= made < MANY
+    assert same(saved(tmp_path / "a", MANY), saved(tmp_path / "b", MANY))
     one, other = steps(tmp_path / "a"), steps(tmp_path / "b")
     assert [one[step]["loss"] for step in one] == [other[step]["loss"] for step in other]
 
@@ -44,7 +48,7 @@ def test_a_killed_node_goes_on_to_the_bit_and_with_one_process_nearly(
 ) -> None:
     """All weights, shared out over two processes."""
     shared = ("--model=made-up", data(tmp_path), *FAST, "--micro-batch=1", "--no-export",
-              "--log-every=1", "--weight-decay=0.1", "--max-steps=30")  # fmt: skip
+              "--log-every=1", "--weight-decay=0.1", f"--max-steps={MANY}")  # fmt: skip
     killed = tuner.start(tmp_path / "a", *shared, processes=2, every=1)
     until(lambda: events(tmp_path / "a", "saved"), killed)
     killed.kill()
@@ -54,14 +58,14 @@ def test_a_killed_node_goes_on_to_the_bit_and_with_one_process_nearly(
     whole = tuner.start(tmp_path / "b", *shared, processes=2)
     alone = tuner.start(tmp_path / "c", *shared)
     assert (again.wait(), whole.wait(), alone.wait()) == (0, 0, 0), again.text
-    assert 0 < events(tmp_path / "a", "resumed")[0]["step"] < 30
-    assert same(saved(tmp_path / "a", 30), saved(tmp_path / "b", 30))
+    assert 0 < events(tmp_path / "a", "resumed")[0]["step"] < MANY
+    assert same(saved(tmp_path / "a", MANY), saved(tmp_path / "b", MANY))
     one, other, third = (steps(tmp_path / name) for name in ("a", "b", "c"))
     assert [one[step]["loss"] for step in one] == [other[step]["loss"] for step in other]
     assert {line["world"] for line in third.values()} == {1, 2}
     assert list(third) == list(other)
     losses = [line["loss"] for line in third.values()]
-    assert losses == pytest.approx([line["loss"] for line in other.values()], rel=1e-3)
+    assert losses == pytest.approx([line["loss"] for line in other.values()], rel=1e-2, abs=1e-3)
 
 
 def test_a_tuning_that_is_told_to_stop_saves_and_changed_arguments_are_refused(
