@@ -322,30 +322,23 @@ def closed(schema: Any) -> Any:
     return [closed(value) for value in schema] if isinstance(schema, list) else schema
 
 
-def crds(owner: str, pattern: str, below: str) -> list[Any]:
+def cases(cluster: str, kind: str, owner: str, pattern: str, below: str) -> list[Any]:
+    """A case for each version in Go's module cache; without any, one that is skipped."""
     found = sorted(path for path in (MODULES / owner).glob(pattern) if (path / below).is_dir())
     skip = pytest.mark.skip(f"no {owner} in Go's module cache")
-    return [path / below for path in found] or [pytest.param(None, marks=skip)]
+    return [
+        pytest.param(cluster, kind, path / below, id=f"{kind} of {path.name}") for path in found
+    ] or [pytest.param(cluster, kind, None, id=kind, marks=skip)]
 
 
 @pytest.mark.parametrize(
     ("cluster", "kind", "folder"),
     [
-        *(
-            ("east", "Kustomization", folder)
-            for folder in crds("fluxcd", "kustomize-controller@*", "config/crd/bases")
-        ),
-        *(
-            ("east", "GitRepository", folder)
-            for folder in crds("fluxcd", "source-controller@*", "config/crd/bases")
-        ),
-        *(
-            ("west", kind, folder)
-            for kind in ("AppProject", "Application")
-            for folder in crds("argoproj/argo-cd", "v3@v3.[2-9]*", "manifests/crds")
-        ),
+        *cases("east", "Kustomization", "fluxcd", "kustomize-controller@*", "config/crd/bases"),
+        *cases("east", "GitRepository", "fluxcd", "source-controller@*", "config/crd/bases"),
+        *cases("west", "AppProject", "argoproj/argo-cd", "v3@v3.[2-9]*", "manifests/crds"),
+        *cases("west", "Application", "argoproj/argo-cd", "v3@v3.[2-9]*", "manifests/crds"),
     ],
-    ids=lambda value: value.parents[2].name if isinstance(value, Path) else value,
 )
 def test_the_schemas_of_flux_and_argo_cd_allow_them(
     files: dict[str, str], cluster: str, kind: str, folder: Path
