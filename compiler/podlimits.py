@@ -98,10 +98,9 @@ def _instead(text: str, longest: int) -> str:
 def port_name(text: str) -> Told:
     """A port's name (IANA_SVC_NAME, k8s.io/apimachinery pkg/util/validation, IsValidPortName)."""
     if len(text) > 15:
-        meant = re.sub(r"[^a-z0-9]+", "-", text.lower())[:15].strip("-")
         return (
             f"the port's name `{text}` has {len(text)} characters; 15 are possible",
-            f"write {meant}",
+            _instead(text, 15),
         )
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", text):
         return (
@@ -146,6 +145,11 @@ def qualified(text: str) -> Told:
     )
 
 
+def annotation(text: str) -> Told:
+    """A key of annotations, whose letters the API server takes for small ones."""
+    return None if qualified(text.lower()) is None else qualified(text)
+
+
 def label_value(text: str) -> Told:
     """The value of a label."""
     if not text or _PART.fullmatch(text):
@@ -188,7 +192,7 @@ def file_path(text: str) -> Told:
 
 
 def host_path(text: str) -> Told:
-    """A path on the node."""
+    """A path on the node, or that of a device in the container."""
     if ".." in text.split("/"):
         return f"{shown(text)} has a step `..`", "write the path without it"
     return None
@@ -276,7 +280,7 @@ VALUES: dict[tuple[str, str], Limit] = {
     ("VolumeMount", "mountPath"): filled,
     ("VolumeMount", "subPath"): inner_path,
     ("VolumeMount", "subPathExpr"): inner_path,
-    ("VolumeDevice", "devicePath"): inner_path,
+    ("VolumeDevice", "devicePath"): host_path,
     ("EnvVar", "name"): variable,
     ("EnvFromSource", "prefix"): variable,
     ("ResourceFieldSelector", "resource"): container_amount,
@@ -331,7 +335,7 @@ VALUES: dict[tuple[str, str], Limit] = {
 # The keys and the values of a mapping whose keys are free.
 MAPS: dict[tuple[str, str], tuple[Limit, Limit | None]] = {
     ("TemplateMetadata", "labels"): (qualified, label_value),
-    ("TemplateMetadata", "annotations"): (qualified, None),
+    ("TemplateMetadata", "annotations"): (annotation, None),
     ("PodSpec", "nodeSelector"): (qualified, label_value),
     ("LabelSelector", "matchLabels"): (qualified, label_value),
     ("ResourceRequirements", "limits"): (resource, amount),

@@ -240,6 +240,12 @@ TAKEN = {
         "        resources: {requests: {memory: 100Gi, ephemeral-storage: 0}}\n"
         "    volumes: [{name: cache, emptyDir: {}}]"
     ),
+    "a device, and a key with capital letters": job(
+        "pod:\n  metadata: {annotations: {Example.com/a: b}}\n  spec:\n"
+        "    volumes: [{name: raw, persistentVolumeClaim: {claimName: logs}}]\n"
+        "    containers:\n      - name: pytorch\n"
+        "        volumeDevices: [{name: raw, devicePath: /dev/xvda}]"
+    ),
     "labels as a file": spec(
         "volumes:\n      - name: a\n        downwardAPI:\n"
         "          items: [{path: l, fieldRef: {fieldPath: metadata.labels}}]"
