@@ -6,6 +6,7 @@ the other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -21,6 +22,8 @@ from compiler.runs.declared import Key
 from compiler.runs.entries import Ledger
 from compiler.runs.joined import Clash, clash, groups
 from compiler.suggestions import any_of
+
+_RUN = re.compile(r"r[1-9][0-9]{0,5}")
 
 
 class Book(Struct, frozen=True):
@@ -82,7 +85,9 @@ def _unknown_runs(
         launched = books[key].launched if key is not None else frozenset[int]()
         if not launched and f"{job.team}/{job.job}" in project.policy.adopted:
             launched = frozenset({1})
-        missing = {word for word in job.resumes if _number(word) not in launched}
+        # Of a word that is no run's, another rule tells.
+        missing = {word for word in job.resumes if _RUN.fullmatch(word)}
+        missing -= {f"r{number}" for number in launched}
         for scalar in resumed_from(_node(project, job)) if missing else ():
             if scalar in missing:
                 missing.remove(scalar)
@@ -93,12 +98,6 @@ def _unknown_runs(
                     f"no run {scalar} of {job.job} has ever started",
                     any_of(known) if known else "take `from` out: it has no run yet",
                 )
-
-
-def _number(word: str) -> int | None:
-    """The number of a run's name; None for what is none, of which another rule tells."""
-    digits = word.removeprefix("r")
-    return int(digits) if digits.isascii() and digits.isdigit() else None
 
 
 def _node(project: Project, job: Judged) -> Tree | None:

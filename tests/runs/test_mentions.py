@@ -111,3 +111,13 @@ def test_a_run_that_never_was_is_found_and_nothing_goes_on_from_it(
     assert told(company) == []
     started = [row["from"] for row in rows(company.plan()) if row["action"] == "start"]
     assert started == [1]
+
+
+@pytest.mark.parametrize("named", ["2", "last", "r" + "9" * 5000], ids=["2", "last", "endless"])
+def test_what_is_no_run_at_all_is_one_mistake(company: Company, named: str) -> None:
+    company.write("jobs/nlp/a.yaml", job())
+    company.merge()
+    company.publish()
+    checkpoint = f"{{claim: checkpoints, path: /ckpt, every: 30m, from: {named}}}"
+    company.write("jobs/nlp/a.yaml", job(checkpoint=checkpoint))
+    assert [row[0] for row in told(company)] == ["bad-run-reference"]
