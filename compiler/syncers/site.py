@@ -31,7 +31,8 @@ class Site(Struct):
     def folder(self, name: str, below: str | None) -> str:
         """A folder of the cluster from the root of the git repository."""
         inner = f"overlays/{self.cluster}/{name}"
-        prefix = (below or "").strip("/").removeprefix("./").removeprefix(".")
+        steps = [step for step in (below or "").split("/") if step not in ("", ".")]
+        prefix = "/".join(steps)
         return f"{prefix}/{inner}" if prefix else inner
 
 

@@ -12,6 +12,7 @@ from compiler.check import check
 from compiler.diagnostics import Finding
 from compiler.project import Project
 from compiler.repository import Repository
+from compiler.syncers.site import Site
 
 URL = "https://git.example.com/ml/training.git"
 
@@ -140,3 +141,12 @@ def test_no_team_has_the_namespace_of_a_syncer(
     flux = {"url": URL} if namespace is None else {"url": URL, "namespace": namespace}
     items = found(tmp_path, {"flux": flux}, team=team)
     assert [item.rule for item in items] == ["foreign-namespace"] * told
+
+
+@pytest.mark.parametrize(
+    ("below", "prefix"),
+    [(None, ""), (".", ""), ("./ml/", "ml/"), (".gitops", ".gitops/"), ("ml/./a", "ml/a/")],
+)
+def test_the_folder_is_below_the_path_as_it_is_spelt(below: str | None, prefix: str) -> None:
+    site = Site("west", {}, [], "main")
+    assert site.folder("nlp", below) == f"{prefix}overlays/west/nlp"
