@@ -51,8 +51,7 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
         setting.namespace
         for cluster in project.policy.clusters.values()
         if (sync := cluster.value.sync) is not None
-        for setting in (sync.flux, sync.argo_cd)
-        if setting is not None
+        for setting in sync.named.values()
     }
     for team in project.policy.teams.values():
         if is_foreign(team.value.namespace) or team.value.namespace in taken:

@@ -47,7 +47,7 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
         sync = cluster.value.sync
         if sync is None:
             continue
-        given = [name for name in type(sync).model_fields if getattr(sync, name) is not None]
+        given = list(sync.named)
         for name in given[1:]:
             yield finding(
                 "two-syncers",

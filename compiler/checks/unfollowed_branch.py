@@ -51,9 +51,8 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
         return
     for cluster in project.policy.clusters.values():
         sync = cluster.value.sync
-        for name in type(sync).model_fields if sync is not None else ():
-            setting = getattr(sync, name)
-            if setting is not None and setting.branch not in (None, written):
+        for name, setting in sync.named.items() if sync is not None else ():
+            if setting.branch not in (None, written):
                 yield finding(
                     "unfollowed-branch",
                     cluster.place("sync", name, "branch"),

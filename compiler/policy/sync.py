@@ -95,3 +95,9 @@ class Sync(Fields):
 
     flux: FluxSync | None = described("Flux.")
     argo_cd: ArgoCdSync | None = described("Argo CD.")
+
+    @property
+    def named(self) -> dict[str, FluxSync | ArgoCdSync]:
+        """The syncers that are named, by their keys; several are a finding (`two-syncers`)."""
+        every = {"flux": self.flux, "argo_cd": self.argo_cd}
+        return {name: setting for name, setting in every.items() if setting is not None}

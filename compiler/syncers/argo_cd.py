@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from compiler.policy.sync import ArgoCdSync
 
 API = "argoproj.io/v1alpha1"
-KINDS = ("AppProject", "Application")
 HERE = "https://kubernetes.default.svc"
 # On the cluster itself, which need not be the one that Argo CD is on; no team may have it.
 HOME = "runwright-sync"

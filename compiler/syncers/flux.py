@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from compiler.policy.sync import FluxSync
 
 API, SOURCE_API = "kustomize.toolkit.fluxcd.io/v1", "source.toolkit.fluxcd.io/v1"
-KINDS = ("GitRepository", "Kustomization")
 # The name of a Kustomization becomes the value of a label on all that it applies.
 _LONGEST = 63
-# Flux's apply of runs is create-once from kustomize-controller 1.8.5 on (fluxcd #1647).
-FIRST_VERSION = (1, 8, 5)
 
 
 def home(setting: FluxSync) -> str:

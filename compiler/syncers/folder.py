@@ -35,11 +35,8 @@ def syncer_of(cluster: Cluster) -> tuple[Any, Any] | None:
     """
     if cluster.sync is None:
         return None
-    for name in type(cluster.sync).model_fields:
-        setting = getattr(cluster.sync, name)
-        if setting is not None:
-            return import_module(f"compiler.syncers.{name}"), setting
-    return None
+    found = next(iter(cluster.sync.named.items()), None)
+    return None if found is None else (import_module(f"compiler.syncers.{found[0]}"), found[1])
 
 
 def teams_in(cluster: str, paths: Iterable[str]) -> list[str]:
