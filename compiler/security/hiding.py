@@ -70,12 +70,12 @@ def in_tree(root: Node) -> Iterator[Hidden]:
 
 def secrets_of(root: Node | None) -> list[str]:
     """The secrets of a tree as texts, and each line of those that have several."""
-    return _texts(in_tree(root)) if root is not None else []
+    return texts(one.secret for one in in_tree(root)) if root is not None else []
 
 
 def secrets_in(source: Source) -> list[str]:
     """The secrets of a file of any kind as texts."""
-    return _texts(hidden(source))
+    return texts(one.secret for one in hidden(source))
 
 
 def masked(text: str, secrets: Iterable[str] = ()) -> str:
@@ -147,8 +147,9 @@ def _spans(line: str) -> Iterator[tuple[int, int]]:
             last = end
 
 
-def _texts(found: Iterable[Hidden]) -> list[str]:
-    made = {one.secret.strip() for one in found}
+def texts(secrets: Iterable[str]) -> list[str]:
+    """What is to be looked for in a text: secrets and each of their lines, the longest first."""
+    made = {secret.strip() for secret in secrets}
     made |= {line.strip() for text in made for line in text.splitlines()}
     return sorted(
         (text for text in made if len(text) >= SHORTEST), key=lambda one: (-len(one), one)

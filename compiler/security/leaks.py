@@ -7,13 +7,13 @@ from itertools import islice
 from typing import Any, Literal, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from compiler.diagnostics import Finding, Place
 from compiler.model import File, Run
 from compiler.nodes import Scalar, walk
 from compiler.programs import Container, Word, every_container
 from compiler.rules import Report, Route
+from compiler.security import hiding
 from compiler.security.formats import in_file, known, suspicious
 from compiler.security.naming import assigned, assigned_in_file, credential, literal, surely
 from compiler.site import Site
@@ -67,25 +67,7 @@ def leaks(run: Run, site: Site, kind: Kind) -> Iterator[Leak]:
 
 def without_secrets(found: list[Finding], run: Run, site: Site) -> list[Finding]:
     """The findings about a run with asterisks for its secrets, of which other rules do not know."""
-    secrets = {leak.secret.strip() for leak in _of(run, site)}
-    hidden = sorted((text for text in secrets if len(text) >= _SHORTEST), key=len, reverse=True)
-
-    def masked(text: str) -> str:
-        for secret in hidden:
-            text = text.replace(secret, _MASK)
-        return text
-
-    if not hidden:
-        return found
-    return [
-        replace(item, message=masked(item.message), help=masked(item.help), edits=())
-        for item in found
-    ]
-
-
-# A shorter one is in every other word.
-_SHORTEST = 4
-_MASK = "****"
+    return hiding.without_secrets(found, hiding.texts(leak.secret for leak in _of(run, site)))
 
 
 def _of(run: Run, site: Site) -> list[Leak]:
