@@ -60,14 +60,15 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             every,
             f"a checkpoint every {duration_text(_every(run))}, and the run ends "
             f"after {most}: it never saves itself",
-            "write less, such as 30m",
+            "write less" + (", such as 30m" if run.max_duration > 30 * 60 else ""),
             related,
         )
     if _beside(run, grace) and run.grace >= run.max_duration:
         yield Report(
             grace,
             f"{duration_text(run.grace)} to stop, and the run ends after {most}",
-            "write less: the time that its last checkpoint takes, such as 5m",
+            "write less: the time that its last checkpoint takes"
+            + (", such as 5m" if run.max_duration > 5 * 60 else ""),
             related,
         )
 

@@ -31,6 +31,13 @@ TEAM = "policy/teams/nlp.yaml"
             "write less",
         ),
         (
+            job(max_duration="10m", checkpoint="{claim: checkpoints, path: /ckpt, every: 30m}"),
+            "time-beyond-duration",
+            "6:54",
+            "a checkpoint every 30m, and the run ends after 10m",
+            "write less",
+        ),
+        (
             job("rerun: {east: 2}"),
             "unknown-cluster",
             "7:9",
