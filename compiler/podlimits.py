@@ -255,6 +255,15 @@ def field_of(known: tuple[str, ...]) -> Limit:
     return told
 
 
+def _or_none(limit: Limit) -> Limit:
+    """A limit on a text that may be empty, which says as much as no text."""
+
+    def told(text: str) -> Told:
+        return limit(text) if text else None
+
+    return told
+
+
 _ANY = Range(0)
 _MODE = Range(0, 0o777)
 _PERCENT = Range(1, 100)
@@ -262,12 +271,12 @@ _PERCENT = Range(1, 100)
 VALUES: dict[tuple[str, str], Limit] = {
     ("PodSpec", "activeDeadlineSeconds"): Range(1),
     ("PodSpec", "terminationGracePeriodSeconds"): _ANY,
-    ("PodSpec", "hostname"): label,
-    ("PodSpec", "subdomain"): label,
-    ("PodSpec", "nodeName"): dotted,
-    ("PodSpec", "priorityClassName"): dotted,
+    ("PodSpec", "hostname"): _or_none(label),
+    ("PodSpec", "subdomain"): _or_none(label),
+    ("PodSpec", "nodeName"): _or_none(dotted),
+    ("PodSpec", "priorityClassName"): _or_none(dotted),
     ("PodSpec", "runtimeClassName"): dotted,
-    ("PodSpec", "serviceAccountName"): dotted,
+    ("PodSpec", "serviceAccountName"): _or_none(dotted),
     ("PodDNSConfig", "nameservers"): address,
     ("HostAlias", "ip"): address,
     ("HostAlias", "hostnames"): dotted,
@@ -275,14 +284,14 @@ VALUES: dict[tuple[str, str], Limit] = {
     ("PodReadinessGate", "conditionType"): qualified,
     ("PodResourceClaim", "name"): label,
     ("Container", "name"): label,
-    ("ContainerPort", "hostIP"): address,
+    ("ContainerPort", "hostIP"): _or_none(address),
     ("Volume", "name"): label,
     ("VolumeMount", "mountPath"): filled,
     ("VolumeMount", "subPath"): inner_path,
     ("VolumeMount", "subPathExpr"): inner_path,
     ("VolumeDevice", "devicePath"): host_path,
     ("EnvVar", "name"): variable,
-    ("EnvFromSource", "prefix"): variable,
+    ("EnvFromSource", "prefix"): _or_none(variable),
     ("ResourceFieldSelector", "resource"): container_amount,
     ("ConfigMapKeySelector", "key"): key,
     ("SecretKeySelector", "key"): key,

@@ -246,6 +246,12 @@ TAKEN = {
         "    containers:\n      - name: pytorch\n"
         "        volumeDevices: [{name: raw, devicePath: /dev/xvda}]"
     ),
+    "texts that are as good as absent": job(
+        "pod:\n  spec:\n    hostname: ''\n    subdomain: ''\n    priorityClassName: ''\n"
+        "    containers:\n      - name: pytorch\n"
+        "        envFrom: [{prefix: '', configMapRef: {name: a}}]\n"
+        "        ports: [{name: web, containerPort: 8080, hostIP: ''}]"
+    ),
     "labels as a file": spec(
         "volumes:\n      - name: a\n        downwardAPI:\n"
         "          items: [{path: l, fieldRef: {fieldPath: metadata.labels}}]"
