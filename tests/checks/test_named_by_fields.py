@@ -188,6 +188,9 @@ RIGHT = {
     "devices and writable shared memory": job(
         "mounts: {/dev/infiniband: {scratch: 1Gi}, /dev/shm: {scratch: 1Gi}}"
     ),
+    "a file of the kernel's that may be another": job(
+        "files: {/proc/cpuinfo: configs/nlp/llm-train.yaml}"
+    ),
     "the longest port": job("ports: {a-name-of-15-ch: 6006}"),
 }
 
