@@ -58,15 +58,20 @@ def judged(
     rows = [row_of(told, breach) for breach in found] + rows_of(told, counted, spent)
     findings = [*findings_of(told, found), *overspent(told, counted, spent)]
     findings += _without_policy(project, pages)
-    books = {
-        (page.team, page.job): Book(tuple(page.also), frozenset(run.number for run in page.runs))
-        for page in pages.values()
-        if page.job
-    }
+    books = dict(_book(path, page) for path, page in pages.items())
     findings += doubted(project, checked.jobs, books)
     findings += collisions(project, checked.jobs, pages, asked.ledger)
     teams = {job.path: job.team for job in checked.jobs}
     return everywhere(findings, teams, project.policy), rows
+
+
+def _book(path: str, page: Page) -> tuple[Key, Book]:
+    """The ledger of a path, by the names of its job: what cannot be read has that of its file."""
+    if page.job:
+        started = frozenset(run.number for run in page.runs)
+        return (page.team, page.job), Book(tuple(page.also), started)
+    team, name = path.removesuffix(".yaml").split("/")[-2:]
+    return (team, name), Book((), None)
 
 
 def limits_here(project: Project) -> dict[str, ClusterLimits]:

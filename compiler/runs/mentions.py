@@ -27,10 +27,13 @@ _RUN = re.compile(r"r[1-9][0-9]{0,5}")
 
 
 class Book(Struct, frozen=True):
-    """What is asked of a ledger: the further names of its job, and the runs that have started."""
+    """What is asked of a ledger: the further names of its job, and the runs that have started.
+
+    These are None where the ledger cannot be read.
+    """
 
     also: tuple[str, ...]
-    launched: frozenset[int]
+    launched: frozenset[int] | None
 
 
 def book_of(ledger: Ledger) -> Book:
@@ -83,6 +86,8 @@ def _unknown_runs(
             continue
         key = home.get((job.team, job.job)) or home.get((job.team, job.was))
         launched = books[key].launched if key is not None else frozenset[int]()
+        if launched is None:
+            continue
         if not launched and f"{job.team}/{job.job}" in project.policy.adopted:
             launched = frozenset({1})
         # Of a word that is no run's, another rule tells.

@@ -121,3 +121,14 @@ def test_what_is_no_run_at_all_is_one_mistake(company: Company, named: str) -> N
     checkpoint = f"{{claim: checkpoints, path: /ckpt, every: 30m, from: {named}}}"
     company.write("jobs/nlp/a.yaml", job(checkpoint=checkpoint))
     assert [row[0] for row in told(company)] == ["bad-run-reference"]
+
+
+def test_a_ledger_that_cannot_be_read_denies_no_run(company: Company) -> None:
+    for name in ("a", "b"):
+        company.write(f"jobs/nlp/{name}.yaml", job())
+    company.merge()
+    company.publish()
+    checkpoint = "{claim: checkpoints, path: /ckpt, every: 30m, from: r1}"
+    company.write("jobs/nlp/a.yaml", job(checkpoint=checkpoint))
+    company.write("overlays/ledger/nlp/a.yaml", "version: [\n")
+    assert [row[0] for row in told(company)] == ["edited-ledger"]
