@@ -36,13 +36,23 @@ def collisions(
     old: dict[Shared, tuple[Key, str, str]] = {}
     named = {(job.team, name): job for job in jobs for name in (job.job, job.was) if name}
     for path, page in sorted(pages.items()):
-        own = [named.get((page.team, name)) for name in (page.job, *page.also)]
-        digests = {job.digest for job in own if job is not None}
+        own = [
+            job
+            for name in (page.job, *page.also)
+            if (job := named.get((page.team, name))) is not None
+        ]
+        digests = {job.digest for job in own}
         numbers = {use.number for use in page.runs if use.active and use.declared not in digests}
         book = ledger(path) if numbers else None
-        for run in book.runs if book is not None else ():
+        if book is None:
+            continue
+        # Of what it still declares, the rules about two jobs tell.
+        seen = {
+            shared for job in own for one in job.runs if not one.stopped for shared in _shared(one)
+        }
+        for run in book.runs:
             if run.number in numbers:
-                for shared in _shared(_summary(project, page, run)):
+                for shared in _shared(_summary(project, page, run)).keys() - seen:
                     old.setdefault(shared, ((page.team, page.job), run.name, path))
     if not old:
         return

@@ -52,6 +52,16 @@ def test_the_folder_that_a_changed_declaration_has_left_is_taken(tmp_path: Path)
     only("output-of-two-runs", checked(repository(tmp_path / "r", files)))
 
 
+def test_a_folder_that_both_declare_is_told_of_once(tmp_path: Path) -> None:
+    files = {
+        "jobs/nlp/new.yaml": job(FOLDER),
+        "jobs/nlp/old.yaml": job(f"{FOLDER}\ndescription: Anew"),
+        LEDGER: ledger(job(FOLDER)),
+    }
+    item = only("output-of-two-runs", checked(repository(tmp_path / "r", files)))
+    assert spot(item) == "jobs/nlp/old.yaml:8:8"
+
+
 def test_the_volume_of_a_run_whose_file_is_gone_is_taken(tmp_path: Path) -> None:
     files = {"jobs/nlp/new.yaml": job(RAW, **CPU), LEDGER: ledger(job(RAW, **CPU))}
     item = only("claim-of-two-runs", checked(repository(tmp_path / "r", files)))
