@@ -176,7 +176,7 @@ def read_text(name: str) -> str:
 def read_observation(name: str) -> Observation:
     """The observation in a file that `archive` printed; raises CompilerError for anything else."""
     shown = "standard input" if name == "-" else name
-    remedy = f"name a file that `runwright archive --cluster C -o {name}` has written"
+    remedy = "name a file that `runwright archive --cluster C -o FILE` has written"
     text = read_text(name)
     try:
         stored = json.loads(text)
