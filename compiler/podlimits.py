@@ -22,6 +22,8 @@ Told = tuple[str, str] | None
 Limit = Callable[[str], Told]
 _LARGEST = 2**31 - 1
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
+# With a zero before it no number is taken for one, and has a finding for that.
+_OCTAL = re.compile(r"-?0[0-9]")
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _DOTTED = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -57,7 +59,9 @@ class Range(Struct, frozen=True):
     high: int = _LARGEST
 
     def __call__(self, text: str) -> Told:
-        if not _WHOLE.fullmatch(text) or self.low <= int(text) <= self.high:
+        if not _WHOLE.fullmatch(text) or _OCTAL.match(text):
+            return None
+        if self.low <= int(text) <= self.high:
             return None
         if self.high == _LARGEST and int(text) < self.low:
             return (
@@ -244,7 +248,8 @@ def field_of(known: tuple[str, ...]) -> Limit:
 
     def told(text: str) -> Told:
         of_map = _OF_MAP.fullmatch(text)
-        if text in known or (of_map is not None and qualified(of_map[1]) is None):
+        keyed = annotation if text.startswith("metadata.annotations") else qualified
+        if text in known or (of_map is not None and keyed(of_map[1]) is None):
             return None
         near = nearest(text, known)
         return (

@@ -243,7 +243,8 @@ TAKEN = {
     "a device, and a key with capital letters": job(
         "pod:\n  metadata: {annotations: {Example.com/a: b}}\n  spec:\n"
         "    volumes: [{name: raw, persistentVolumeClaim: {claimName: logs}}]\n"
-        "    containers:\n      - name: pytorch\n"
+        "    containers:\n      - name: pytorch\n        env:\n          - name: A\n"
+        "            valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['E.com/a']\"}}\n"
         "        volumeDevices: [{name: raw, devicePath: /dev/xvda}]"
     ),
     "texts that are as good as absent": job(
@@ -251,6 +252,9 @@ TAKEN = {
         "    containers:\n      - name: pytorch\n"
         "        envFrom: [{prefix: '', configMapRef: {name: a}}]\n"
         "        ports: [{name: web, containerPort: 8080, hostIP: ''}]"
+    ),
+    "what is no number, which has a finding of its own": spec(
+        "volumes: [{name: a, secret: {secretName: b, defaultMode: 0644}}]"
     ),
     "labels as a file": spec(
         "volumes:\n      - name: a\n        downwardAPI:\n"
