@@ -77,7 +77,8 @@ def _problem(member: Member, name: str, count: int, site: Site) -> tuple[str, st
             f"write {field}: {count}{_UNITS[name]} instead, and take it out here",
         )
     catalogue = site.cluster.value.accelerators or {}
-    named = [kind for kind, about in catalogue.items() if about.resource == name]
+    whole = name.removeprefix("requests.")
+    named = [kind for kind, about in catalogue.items() if about.resource == whole]
     if named:
         own = member.devices.name if member.devices is not None else None
         kind = own if own in named else named[0]
@@ -90,6 +91,5 @@ def _problem(member: Member, name: str, count: int, site: Site) -> tuple[str, st
         )
     if is_device(name):
         return None
-    whole = name.removeprefix("requests.")
     meant = whole if "/" in name else "its whole name, such as rdma/hca_shared_devices_a"
     return f"`{name}` is no resource of a container", f"write {meant}"
