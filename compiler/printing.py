@@ -13,7 +13,6 @@ from compiler.check import Checked
 from compiler.diagnostics import CompilerError, Finding, arrange
 from compiler.report import CheckReport, Sources, render
 from compiler.repository import Repository
-from compiler.security.hiding import secrets_in, without_secrets
 from compiler.source import Source, decode
 from compiler.terminal import colored
 
@@ -57,6 +56,10 @@ def _without_secrets(findings: list[Finding], source: Sources) -> list[Finding]:
 
     Those about a declaration have them already: they are told in other ways, too.
     """
+    if not findings:
+        return []
+    from compiler.security.hiding import secrets_in, without_secrets
+
     known: dict[str, list[str]] = {}
     made: list[Finding] = []
     for item in findings:

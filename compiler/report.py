@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from compiler.diagnostics import Finding, Place, Severity
 from compiler.quota.wording import lines_of
-from compiler.security.hiding import hidden
 from compiler.source import Source
 
 Sources = Callable[[str], Source | None]
@@ -36,6 +35,9 @@ class CheckReport(Struct, frozen=True, dict=True):
     def hidden(self, path: str) -> list[Place]:
         """The places of a file that hold secrets, and are shown to nobody."""
         if path not in self._hidden:
+            # Only what is shown has to be read once more, and by what.
+            from compiler.security.hiding import hidden
+
             source = self.source(path)
             self._hidden[path] = [] if source is None else [one.place for one in hidden(source)]
         return self._hidden[path]

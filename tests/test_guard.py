@@ -51,7 +51,11 @@ def pod(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pods]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(Repository(repository(tmp_path_factory.mktemp("guard"))), at=TODAY)
+    root = repository(tmp_path_factory.mktemp("guard"))
+    # The carrier's image keeps the protocol by itself; here it is one that does not.
+    about = root / "images/llm-sft/image.yaml"
+    about.write_text(about.read_text("utf-8").replace("guard: native", "guard: shell"), "utf-8")
+    return Project(Repository(root), at=TODAY)
 
 
 def result(project: Project, text: str) -> RunResult:

@@ -70,23 +70,37 @@ def gather(
     errors = errors_by_path(findings)
     declared: list[Declared] = []
     by_key: dict[Key, JobResult] = {}
+    named: set[Key] = set()
+    teamless: list[tuple[str, JobResult]] = []
     for path, result in zip(files, results, strict=True):
         job = result.job or path.stem
-        if not result.team:
-            keys = [key for key in ledgers if key[1] == job] or [("", job)]
-            declared += [_unusable(key, result, ranks, errors) for key in keys]
-            continue
-        key = (result.team, job)
-        if key in by_key:
+        key = (result.team or _folder(result.path, job, project, ledgers), job)
+        if not key[0]:
+            teamless.append((job, result))
+        elif key in named:
             # Named by two files: neither is believed.
             declared = [item for item in declared if item.key != key]
             declared.append(_unusable(key, result, ranks, errors))
-            continue
-        by_key[key] = result
-        declared.append(declared_of(key, result, project, ranks, errors))
+        else:
+            named.add(key)
+            if result.team:
+                by_key[key] = result
+            declared.append(declared_of(key, result, project, ranks, errors))
+    for job, result in teamless:
+        # A job that another file declares is not absent, whoever this one is of.
+        keys = [key for key in ledgers if key[1] == job and key not in named] or [("", job)]
+        named.update(keys)
+        declared += [_unusable(key, result, ranks, errors) for key in keys]
     broken = _broken_teams(project, ledgers, {item.key for item in declared})
     judged = {result.path: result for result in results}
     return Gathered([*declared, *broken], by_key, findings, judged, rests_on)
+
+
+def _folder(path: str, job: str, project: Project, ledgers: Mapping[Key, Ledger]) -> str:
+    """The team whose folder a file is in; empty where it is in none."""
+    parts = path.split("/")
+    team = parts[1] if len(parts) == 3 else ""
+    return team if team in project.policy.teams or (team, job) in ledgers else ""
 
 
 def _judged(project: Project, path: Path, known: Mapping[str, JobResult]) -> JobResult:

@@ -213,14 +213,14 @@ MUTANTS = (
     Mutant(
         "`was` is forgotten",
         "joined",
-        "if job.was is not None and job.was != job.job and not job.unusable",
-        "if False",
+        "{job.key: job.was for job in declared if job.was is not None}",
+        "dict[Key, str]()",
     ),
     Mutant(
         "two files of one job are both believed",
         "joined",
-        "if len(files) > 1:",
-        "if False:",
+        "if len(files) > 1 or len(late) > 1:",
+        "if len(late) > 1:",
     ),
     Mutant(
         "the stop guard withholds nothing",

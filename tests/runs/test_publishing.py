@@ -525,6 +525,23 @@ def test_broken_files_keep_their_runs_and_the_rest_is_published(
     assert tree(company, under="overlays/west/nlp/a/") == before
 
 
+def test_a_broken_file_says_nothing_of_the_job_of_that_name_in_another_team(
+    company: Company,
+) -> None:
+    company.write("policy/teams/vision.yaml", TEAM.replace("p-nlp", "p-vision"))
+    company.write("jobs/vision/a.yaml", job())
+    change(company)
+    company.publish()
+    company.write("jobs/nlp/a.yaml", "image: [\n")
+    company.write("jobs/vision/a.yaml", job(args="[--lr, 9e-4]"))
+    company.merge()
+    done = company.publish()
+    assert done.commit is not None
+    books = read_books(Git(company.root), "HEAD").ledgers
+    assert [run.state for run in books["nlp", "a"].runs] == ["active"]
+    assert [run.state for run in books["vision", "a"].runs] == ["ended", "active"]
+
+
 @pytest.mark.parametrize("path", ["policy/teams/nlp.yaml", "policy/clusters/west.yaml"])
 def test_unreadable_policy_changes_nothing_where_it_is_about(company: Company, path: str) -> None:
     change(company)
