@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from compiler.belonging import folder_of
 from compiler.codeowners import handle
 from compiler.diagnostics import Finding, Place, Related
 from compiler.nodes import Mapping, Scalar, descend
@@ -110,8 +111,7 @@ def is_declaration(path: str) -> bool:
 
 def _team_in(path: str, content: bytes) -> str:
     """The team that a declaration belongs to: that of its folder, else the one that it names."""
-    folder = PurePosixPath(path).parent.name
-    if folder != "jobs":
+    if folder := folder_of(path):
         return folder
     source, _ = decode(path, content)
     node = None if source is None else read(source)[0]

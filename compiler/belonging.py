@@ -23,6 +23,12 @@ def name_of(result: JobResult) -> None:
         result.findings.append(finding(rule, Place.start(result.path), *problem))
 
 
+def folder_of(path: str) -> str:
+    """The folder below jobs/ that a declaration is in, which names its team; empty for none."""
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == "jobs" else ""
+
+
 def team_of(
     result: JobResult, path: Path, node: Mapping, repository: Repository, policy: Policy
 ) -> Document[Team] | None:

@@ -40,7 +40,7 @@ from compiler.diagnostics import Severity
 from compiler.model import Run
 from compiler.quantity import duration_text
 from compiler.quota.demand import demand
-from compiler.quota.limits import CPU
+from compiler.quota.limits import accelerators
 from compiler.rules import Report, Rule
 from compiler.site import Site
 
@@ -57,7 +57,7 @@ HOUR, MONTH = 3600, 31 * 86400
 def check(run: Run, site: Site) -> Iterator[Report]:
     """What one run may use in one month against all that its team may."""
     budget = site.team.value.budget
-    count = sum(number for name, number in demand(run).items() if name != CPU)
+    count = accelerators(demand(run))
     if budget is None or not count or run.stopped:
         return
     seconds = min(run.max_duration or MONTH, MONTH)

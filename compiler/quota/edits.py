@@ -18,7 +18,7 @@ from compiler.nodes import Scalar
 from compiler.project import Project
 from compiler.quantity import duration_text
 from compiler.quota.demand import demand, least
-from compiler.quota.limits import CPU, ClusterLimits
+from compiler.quota.limits import ClusterLimits, accelerators
 from compiler.quota.month import HOUR, Purse
 from compiler.quota.sums import Claim, Counted, beside, summed
 from compiler.results import JobResult
@@ -151,7 +151,7 @@ def _less_time(
     """As many whole hours as the budget of the team's month leaves."""
     del limits
     lacks = counted.lacking(claim)
-    count = sum(number for name, number in claim.demand.items() if name != CPU)
+    count = accelerators(claim.demand)
     if not count or run.max_duration is None or any(one.accelerator != HOURS for one in lacks):
         return
     for lack in lacks:

@@ -22,6 +22,11 @@ CPU = ""
 Line = tuple[str, int]
 
 
+def accelerators(held: Mapping[str, int]) -> int:
+    """How many accelerators of all kinds are among what is held; nodes without any count none."""
+    return sum(number for name, number in held.items() if name != CPU)
+
+
 class Share(Struct, frozen=True):
     """What one team may hold of one accelerator: always, and on top of it while others do not.
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from msgspec import Struct, field
 
-from compiler.quota.limits import CPU
+from compiler.quota.limits import accelerators
 from compiler.runs.entries import Entry
 
 HOUR = 3600
@@ -96,7 +96,7 @@ def used(month: Month, run: Use, goes_on: bool) -> Fraction:
     Real hours where they were observed, spread evenly over the time that it ran; else the time
     that it was there, and no more than it declared. Runs without accelerators use none.
     """
-    count = sum(number for name, number in run.demand.items() if name != CPU)
+    count = accelerators(run.demand)
     start = _time(run.started)
     if not count or start is None:
         return Fraction(0)
@@ -117,7 +117,7 @@ def used(month: Month, run: Use, goes_on: bool) -> Fraction:
 def yet(month: Month, demand: Mapping[str, int], seconds: int) -> int:
     """The accelerator-seconds that a run may use this month, if it starts now; `seconds` is the
     longest that it may run, 0 for no limit."""
-    count = sum(number for name, number in demand.items() if name != CPU)
+    count = accelerators(demand)
     left = (month.end - month.now) // timedelta(seconds=1)
     return count * (min(seconds, left) if seconds else left)
 

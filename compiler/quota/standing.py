@@ -14,7 +14,7 @@ from fractions import Fraction
 from compiler.diagnostics import Finding
 from compiler.memory import Judged
 from compiler.project import Project
-from compiler.quota.month import later
+from compiler.quota.month import HOUR, later
 from compiler.quota.sums import Claim
 from compiler.results import JobResult
 from compiler.runs import gathering
@@ -136,7 +136,7 @@ def until(run: Entry) -> str:
         return ""
     try:
         start = datetime.fromisoformat(run.started.at)
-        seconds = Fraction(run.declared_hours) * 3600 / held
+        seconds = Fraction(run.declared_hours) * HOUR / held
     except (ValueError, ZeroDivisionError):
         return ""
     return later(start, seconds).astimezone(UTC).isoformat() if start.tzinfo is not None else ""

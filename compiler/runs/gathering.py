@@ -10,6 +10,7 @@ from typing import cast
 
 from msgspec import Struct, field
 
+from compiler.belonging import folder_of
 from compiler.checks.vague_stop import clear
 from compiler.diagnostics import Finding, Severity
 from compiler.digests import operation, training
@@ -98,8 +99,7 @@ def gather(
 
 def _folder(path: str, job: str, project: Project, ledgers: Mapping[Key, Ledger]) -> str:
     """The team whose folder a file is in; empty where it is in none."""
-    parts = path.split("/")
-    team = parts[1] if len(parts) == 3 else ""
+    team = folder_of(path)
     return team if team in project.policy.teams or (team, job) in ledgers else ""
 
 
