@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from compiler.diagnostics import Finding, Place, Severity
+from compiler.diagnostics import Finding, Place
 from compiler.policy.rules import RulesPolicy
 from compiler.project import Project
 from compiler.repository import Document
@@ -18,6 +18,7 @@ from compiler.results import JobResult
 from compiler.rules import lookup
 from compiler.runs.declared import Key
 from compiler.runs.fold import Outcome
+from compiler.runs.gathering import errors_by_path
 from compiler.weights import weights
 
 # So many names are told in words; programs get all of them.
@@ -88,11 +89,7 @@ def _touched(old: JobResult, new: JobResult) -> bool:
 
 def _errors(side: Judgement) -> dict[str, dict[str, Finding]]:
     """The first error of each rule that stands against a file; of one not judged, what is why."""
-    by_path: dict[str, list[Finding]] = {}
-    for item in side.findings:
-        if item.severity is Severity.ERROR:
-            for path in {item.place.path, *(related.place.path for related in item.related)}:
-                by_path.setdefault(path, []).append(item)
+    by_path = errors_by_path(side.findings)
     made: dict[str, dict[str, Finding]] = {}
     for path, result in side.results.items():
         own = by_path.get(path, [])
