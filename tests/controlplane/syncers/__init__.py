@@ -1,0 +1,1 @@
+"""The syncers, each beside a control plane: what publish has written becomes true there."""
