@@ -12,9 +12,8 @@ from tunings import COLOURS, FAST, Tuner, asked, events, same, saved, steps, wri
 
 LORA = ("--tuning=lora", "--lora-rank=4", "--lora-dropout=0.1")
 
-
-# Steps that take longer than the second after which the first checkpoint comes, on any machine.
-MANY = 150
+# With a pause after each, these take ten times the second after which the first checkpoint comes.
+MANY = 40
 
 
 def data(folder: Path, colours: dict[str, str] | None = None) -> str:
@@ -28,7 +27,7 @@ def test_a_killed_tuning_goes_on_to_the_bit(tuner: Tuner, tmp_path: Path) -> Non
     """Alone, with masks that are drawn at random and several micro batches in a step."""
     shared = ("--model=made-up", data(tmp_path), *FAST, *LORA, "--micro-batch=1", "--no-export",
               "--log-every=1", f"--max-steps={MANY}")  # fmt: skip
-    killed = tuner.start(tmp_path / "a", *shared, every=1)
+    killed = tuner.start(tmp_path / "a", *shared, every=1, pause=0.25)
     until(lambda: events(tmp_path / "a", "saved"), killed)
     killed.kill()
     killed.wait()
@@ -49,7 +48,7 @@ def test_a_killed_node_goes_on_to_the_bit_and_with_one_process_nearly(
     """All weights, shared out over two processes."""
     shared = ("--model=made-up", data(tmp_path), *FAST, "--micro-batch=1", "--no-export",
               "--log-every=1", "--weight-decay=0.1", f"--max-steps={MANY}")  # fmt: skip
-    killed = tuner.start(tmp_path / "a", *shared, processes=2, every=1)
+    killed = tuner.start(tmp_path / "a", *shared, processes=2, every=1, pause=0.25)
     until(lambda: events(tmp_path / "a", "saved"), killed)
     killed.kill()
     killed.wait()

@@ -155,7 +155,7 @@ def test_preferences_widen_the_margin_and_go_on_to_the_bit(tuner: Tuner, tmp_pat
              "--precision=fp32", "--workers=0", "--no-export", "--learning-rate=0.005",
              "--micro-batch=4", "--global-batch=4", "--eval-every=15", "--max-steps=30",
              "--tuning=lora", "--no-activation-checkpointing", "--log-every=1"]  # fmt: skip
-    killed = tuner.start(tmp_path / "a", *words, script="dpo.py", every=1)
+    killed = tuner.start(tmp_path / "a", *words, script="dpo.py", every=1, pause=0.25)
     until(lambda: events(tmp_path / "a", "saved"), killed)
     killed.kill()
     killed.wait()
@@ -165,7 +165,8 @@ def test_preferences_widen_the_margin_and_go_on_to_the_bit(tuner: Tuner, tmp_pat
     # The same by the argument of the other entry.
     whole = tuner.start(tmp_path / "b", *words, "--method=dpo")
     assert (again.wait(), whole.wait()) == (0, 0), again.text
-    assert events(tmp_path / "a", "resumed")
+    (resumed,) = events(tmp_path / "a", "resumed")
+    assert 0 < resumed["step"] < 30
     assert same(saved(tmp_path / "a", 30), saved(tmp_path / "b", 30))
     # Computed once, by the model as it began.
     assert reference.stat().st_mtime_ns == before

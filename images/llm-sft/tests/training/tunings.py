@@ -18,6 +18,7 @@ from launching import RUNTIME, Launcher, Node, free_port, identity, static
 from torch import Tensor
 
 IMAGE = Path(__file__).resolve().parents[2]
+SLOWLY = Path(__file__).with_name("slowly.py")
 ABOUT = yaml.safe_load((IMAGE / "image.yaml").read_text())
 
 COLOURS = {"coal": "black", "snow": "white", "grass": "green", "a rose": "red"}
@@ -83,18 +84,20 @@ class Tuner:
         script: str = "train.py",
         processes: int | None = None,
         every: int = 3600,
+        pause: float = 0,
     ) -> Node:
         """Start one on one node: under torchrun with so many processes, or alone.
 
-        `every`: seconds between checkpoints.
+        `every`: seconds between checkpoints; `pause`: seconds after each step.
         """
         environment = {
             **identity(folder, CHECKPOINT_EVERY=str(every), **SURROUNDINGS),
             "PYTHONPATH": f"{RUNTIME}:{IMAGE}",
+            "PAUSE": str(pause),
         }
         if processes is not None:
             environment |= static(1, processes, free_port())[0]
-        argv = [str(IMAGE / script), *words]
+        argv = [*([str(SLOWLY)] if pause else []), str(IMAGE / script), *words]
         return self._launcher.start(argv, environment, processes is not None)
 
 
