@@ -1,0 +1,1 @@
+"""Tests on a real control plane; its modules are imported as `controlplane.<module>`."""
