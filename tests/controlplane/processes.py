@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -18,6 +19,10 @@ WARDEN = Path(__file__).with_name("warden.py")
 
 # Below the ports that Linux gives to outgoing connections, which else could take one in between.
 PORTS = range(18000, 31000)
+
+
+# What tells that a server is ready: a call, or an address that answers with 200.
+Ready = Callable[[], bool] | str
 
 
 class NotReady(Exception):
@@ -42,6 +47,15 @@ def free_ports(count: int) -> list[int]:
 def free_port() -> int:
     """A TCP port on which nothing of this machine listens."""
     return free_ports(1)[0]
+
+
+def answers(address: str) -> bool:
+    """Whether an address over plain HTTP answers with 200."""
+    try:
+        with urllib.request.urlopen(address, timeout=2) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
 
 
 def tail(log: Path, lines: int = 20) -> str:
@@ -75,10 +89,10 @@ class Processes:
         command: Sequence[str | Path],
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        ready: Callable[[], bool] | None = None,
+        ready: Ready | None = None,
         seconds: float = 60,
     ) -> int:
-        """The process id of a server, once `ready()`; `env` is added to the session's own.
+        """The process id of a server, once it is ready; `env` is added to the session's own.
 
         Raises NotReady where the server ends before that, or `seconds` pass.
         """
@@ -103,10 +117,10 @@ class Processes:
             self.wait(name, ready, seconds)
         return process.pid
 
-    def wait(self, name: str, ready: Callable[[], bool], seconds: float = 60) -> None:
-        """Return once `ready()`, asked up to twenty times a second. Raises NotReady."""
+    def wait(self, name: str, ready: Ready, seconds: float = 60) -> None:
+        """Return once a server is ready; asked up to twenty times a second. Raises NotReady."""
         ends = time.monotonic() + seconds
-        while not ready():
+        while not (answers(ready) if isinstance(ready, str) else ready()):
             if not self.alive(name):
                 code = self._running[name].returncode
                 raise NotReady(f"{name} ended with {code}:\n{tail(self.log(name))}")
@@ -128,40 +142,36 @@ class Processes:
         """Send a signal to a server's whole group."""
         self._signal(self._running[name], number)
 
-    def stop(self, name: str, seconds: float = 5) -> None:
-        """Ask a server to end, and kill its group after `seconds`; nothing where it is not there.
+    def stop(self, name: str | None = None, seconds: float = 2) -> None:
+        """Ask a server, or all of them, to end, and kill their groups after `seconds`.
 
-        With `seconds` 0 it is killed at once.
+        With `seconds` 0 they are killed at once. A server that is not there is no mistake.
         """
-        process = self._running.pop(name, None)
-        if process is not None:
-            self._end([process], seconds)
-
-    def restart(
-        self, name: str, ready: Callable[[], bool] | None = None, seconds: float = 60
-    ) -> int:
-        """Stop a server and start it as it was started; its new process id."""
-        words, env, cwd = self._commands[name]
-        self.stop(name)
-        return self.start(name, words, env, cwd, ready, seconds)
-
-    def stop_all(self, seconds: float = 1) -> None:
-        """End every server: all are asked at once, and killed after `seconds`."""
+        if name is not None:
+            process = self._running.pop(name, None)
+            self._end([process] if process else [], seconds)
+            return
         processes = list(self._running.values())[::-1]
         self._running.clear()
         self._end(processes, seconds)
         if self._warden is not None:
-            atexit.unregister(self.stop_all)
+            atexit.unregister(self.stop)
             assert self._warden.stdin is not None
             self._warden.stdin.close()
             self._warden.wait()
             self._warden = None
 
+    def restart(self, name: str, ready: Ready | None = None, seconds: float = 60) -> int:
+        """Stop a server and start it as it was started; its new process id."""
+        words, env, cwd = self._commands[name]
+        self.stop(name)
+        return self.start(name, words, env, cwd, ready, seconds)
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop_all()
+        self.stop()
 
     def _end(self, processes: Sequence[subprocess.Popen[bytes]], seconds: float) -> None:
         ends = time.monotonic() + seconds
@@ -185,7 +195,7 @@ class Processes:
     def _tell(self, line: str) -> None:
         """Tell the warden, who is started with the first server."""
         if self._warden is None:
-            atexit.register(self.stop_all)
+            atexit.register(self.stop)
             self._warden = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(WARDEN)],
                 stdin=subprocess.PIPE,
