@@ -1,10 +1,12 @@
-"""Gets the programs that the compiler and its tests start; run by `make tools`.
+"""Gets the programs that the compiler and its tests start; run by `make tools`, `make e2e-tools`.
 
-    install.py [--if-missing] TOOL…      TOOL: kustomize, kustomize-oldest, actionlint
+    install.py [--if-missing] TOOL…      TOOL: kustomize, actionlint, …, or control-plane for all
+                                         that the tests against a control plane start
 
-A tool's version is what `tools/<tool>/go.mod` pins. kustomize comes as the project's own release,
-checked against the digests below, or else, and every other tool always, is built from source by
-Go, which checks each module against `go.sum`. What is there already is left alone. With
+A tool's version is what `tools/<part>/go.mod` pins (`tools/modules.py` writes those for a new
+version). kustomize comes as the project's own release, checked against the digests below, or else,
+and every other tool always, is built from source by Go, which checks each module against `go.sum`.
+What is there already is left alone, and a build that is interrupted leaves nothing half done. With
 `--if-missing`, kustomize is fetched only where no usable one is found on this machine.
 """
 
@@ -24,24 +26,75 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Tool: the Go package, and the linker flags that tell the program its own version.
+
+class Tool(NamedTuple):
+    """A program that Go builds.
+
+    Attributes:
+        package: The Go package of its main function.
+        part: The folder of `tools/` with its go.mod.
+        flags: The linker flags that tell the program its own version, which is filled in.
+        needed: Whether the run fails where it cannot be had.
+    """
+
+    package: str
+    part: str
+    flags: str = ""
+    needed: bool = True
+
+    @property
+    def module(self) -> str:
+        return self.package.partition("/cmd")[0]
+
+
+# Kubernetes must know its version: Kueue stops at a server whose version it cannot read.
+KUBERNETES = " ".join(
+    f"-X k8s.io/component-base/version.git{name}"
+    for name in ("Version={version}", "Major={major}", "Minor={minor}")
+)
+KUSTOMIZE = "-X sigs.k8s.io/kustomize/api/provenance.version={version}"
+
 TOOLS = {
-    "kustomize": (
-        "sigs.k8s.io/kustomize/kustomize/v5",
-        "-X sigs.k8s.io/kustomize/api/provenance.version={}",
+    "kustomize": Tool("sigs.k8s.io/kustomize/kustomize/v5", "kustomize", KUSTOMIZE),
+    "kustomize-oldest": Tool(
+        "sigs.k8s.io/kustomize/kustomize/v5", "kustomize-oldest", KUSTOMIZE, needed=False
     ),
-    "kustomize-oldest": (
-        "sigs.k8s.io/kustomize/kustomize/v5",
-        "-X sigs.k8s.io/kustomize/api/provenance.version={}",
-    ),
-    "actionlint": (
+    "actionlint": Tool(
         "github.com/rhysd/actionlint/cmd/actionlint",
-        "-X github.com/rhysd/actionlint.version={}",
+        "actionlint",
+        "-X github.com/rhysd/actionlint.version={version}",
+        needed=False,
     ),
+    "etcd": Tool("go.etcd.io/etcd/server/v3", "etcd"),
+    "kube-apiserver": Tool("k8s.io/kubernetes/cmd/kube-apiserver", "kubernetes", KUBERNETES),
+    "kube-controller-manager": Tool(
+        "k8s.io/kubernetes/cmd/kube-controller-manager", "kubernetes", KUBERNETES
+    ),
+    "training-operator": Tool(
+        "github.com/kubeflow/training-operator/cmd/training-operator.v1", "training-operator"
+    ),
+    "kueue": Tool(
+        "sigs.k8s.io/kueue/cmd/kueue",
+        "kueue",
+        "-X sigs.k8s.io/kueue/pkg/version.GitVersion={version}",
+    ),
+    "source-controller": Tool("github.com/fluxcd/source-controller", "source-controller"),
+    "kustomize-controller": Tool("github.com/fluxcd/kustomize-controller", "kustomize-controller"),
+    "argocd": Tool(
+        "github.com/argoproj/argo-cd/v3/cmd",
+        "argocd",
+        "-X github.com/argoproj/argo-cd/v3/common.version={version}",
+    ),
+    "kwok": Tool("sigs.k8s.io/kwok/cmd/kwok", "kwok"),
+    "kubeconform": Tool("github.com/yannh/kubeconform/cmd/kubeconform", "peers"),
 }
+
+# What the tests against a control plane start, besides the kustomize of `make tools`.
+CONTROL_PLANE = [*list(TOOLS)[list(TOOLS).index("etcd") :], "redis-server"]
 
 RELEASE = (
     "https://github.com/kubernetes-sigs/kustomize/releases/download/"
@@ -65,34 +118,55 @@ DIGESTS = {
 }
 
 
+# A line of `go build -v` that names a package, and the seconds between two words on progress.
+PACKAGE = re.compile(r"[\w.~+-]+(/[\w.~+-]+)*\n")
+PAUSE = 20
+
+
 def say(text: str) -> None:
     print(f"tools: {text}", file=sys.stderr, flush=True)
 
 
 def pinned(tool: str) -> str:
     """The version of a tool in its `go.mod`, as `v5.8.1`."""
-    package = TOOLS[tool][0].removesuffix("/cmd/actionlint")
-    text = (ROOT / "tools" / tool / "go.mod").read_text(encoding="utf-8")
-    found = re.search(rf"^\s*(?:require )?{re.escape(package)} (v\S+)", text, re.MULTILINE)
+    module, part = TOOLS[tool].module, TOOLS[tool].part
+    text = (ROOT / "tools" / part / "go.mod").read_text(encoding="utf-8")
+    found = re.search(rf"^\s*(?:require )?{re.escape(module)} (v\S+)", text, re.MULTILINE)
     if found is None:
-        raise SystemExit(f"tools: tools/{tool}/go.mod pins no version of {package}")
+        raise SystemExit(f"tools: tools/{part}/go.mod pins no version of {module}")
     return found[1]
+
+
+def go_needed(tool: str) -> str:
+    """The oldest Go that builds the tool, as `1.26`."""
+    text = (ROOT / "tools" / TOOLS[tool].part / "go.mod").read_text(encoding="utf-8")
+    return re.findall(r"^go (\d+\.\d+)", text, re.MULTILINE)[0]
+
+
+def folder() -> Path:
+    """The folder of all tools, in the compiler's cache."""
+    return Path(os.environ.get("COMPILER_CACHE") or ROOT / ".cache" / "compiler") / "tools"
 
 
 def target(tool: str) -> Path:
     """Where the program goes: `<cache>/tools/<program>-<version>/<program>`."""
-    cache = Path(os.environ.get("COMPILER_CACHE") or ROOT / ".cache" / "compiler")
     program = tool.removesuffix("-oldest")
-    return cache / "tools" / f"{program}-{pinned(tool).removeprefix('v')}" / program
+    return folder() / f"{program}-{pinned(tool).removeprefix('v')}" / program
 
 
 def place(program: bytes | Path, at: Path) -> None:
     """Put the program at its place in one step, so that no half of one is ever started."""
     at.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=at.parent, delete=False) as file:
-        file.write(program if isinstance(program, bytes) else program.read_bytes())
-    Path(file.name).chmod(0o755)
-    Path(file.name).replace(at)
+        draft = Path(file.name)
+        try:
+            file.write(program if isinstance(program, bytes) else program.read_bytes())
+            file.flush()
+            draft.chmod(0o755)
+            draft.replace(at)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
 
 
 def download(version: str) -> bytes | None:
@@ -117,31 +191,57 @@ def download(version: str) -> bytes | None:
         return member.read() if member else None
 
 
+def flags(tool: str) -> str:
+    """The linker flags: no debug information, and the program's own version."""
+    version = pinned(tool)
+    major, minor = version.removeprefix("v").split(".")[:2]
+    own = TOOLS[tool].flags.format(version=version, major=major, minor=minor)
+    return f"-s -w {own}".rstrip()
+
+
+def compiled(command: list[str], name: str, at: Path) -> bool:
+    """Run `go build -v`, with a word now and then on how far it is; whether it succeeded."""
+    started = said = time.monotonic()
+    packages = 0
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
+    with subprocess.Popen(
+        command, cwd=at, env=environment, stderr=subprocess.PIPE, text=True, errors="replace"
+    ) as process:
+        assert process.stderr
+        try:
+            for line in process.stderr:
+                # Go names each package that it compiles on a line of its own; the rest is trouble.
+                if PACKAGE.fullmatch(line):
+                    packages += 1
+                elif not line.startswith("go: downloading "):
+                    sys.stderr.write(line)
+                if time.monotonic() - said > PAUSE:
+                    said = time.monotonic()
+                    say(f"{name}: {packages} packages compiled, {said - started:.0f} s")
+        except BaseException:
+            process.terminate()
+            raise
+    return process.returncode == 0
+
+
 def build(tool: str, at: Path) -> bool:
     """Build the tool with Go; False, with a word on why, where that cannot be done."""
+    version = pinned(tool)
     go = shutil.which("go")
     if go is None:
-        say(f"there is no Go to build {at.name} {pinned(tool)} with")
+        say(f"there is no Go to build {at.name} {version} with; {go_needed(tool)} or newer will do")
         return False
-    package, flags = TOOLS[tool]
-    version = pinned(tool)
-    say(f"building {at.name} {version} with Go; the first time takes about a minute")
+    say(f"building {at.name} {version} with Go; the first time takes minutes")
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder, at.name)
-        flags = f"-s -w {flags.format(version)}"
-        command = [go, "build", "-trimpath", "-mod=readonly", "-buildvcs=false"]
-        done = subprocess.run(
-            [*command, "-ldflags", flags, "-o", str(program), package],
-            cwd=ROOT / "tools" / tool,
-            env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
-            check=False,
-        )
-        if done.returncode:
+    with tempfile.TemporaryDirectory() as scratch:
+        program = Path(scratch, at.name)
+        command = [go, "build", "-v", "-trimpath", "-mod=readonly", "-buildvcs=false"]
+        command += ["-ldflags", flags(tool), "-o", str(program), TOOLS[tool].package]
+        if not compiled(command, at.name, ROOT / "tools" / TOOLS[tool].part):
             say(f"the build of {at.name} {version} failed; see above")
             return False
         place(program, at)
-    say(f"built in {time.monotonic() - started:.0f} s")
+    say(f"{at.name} built in {time.monotonic() - started:.0f} s")
     return True
 
 
@@ -159,6 +259,11 @@ def usable() -> str | None:
 
 def install(tool: str, if_missing: bool) -> bool:
     """Whether the tool, or one that serves in its place, is there afterwards."""
+    if tool == "redis-server":
+        sys.path.insert(0, str(ROOT / "tools"))
+        import debian
+
+        return debian.install(folder())
     at = target(tool)
     if at.exists():
         return True
@@ -173,8 +278,9 @@ def install(tool: str, if_missing: bool) -> bool:
     if build(tool, at):
         return True
     if tool != "kustomize":
-        say(f"what needs {tool} is left out")
-        return True
+        if not TOOLS[tool].needed:
+            say(f"what needs {tool} is left out")
+        return not TOOLS[tool].needed
     if found := usable():
         say(f"{found} serves in its place")
         return True
@@ -184,10 +290,20 @@ def install(tool: str, if_missing: bool) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Get the programs that the compiler starts.")
-    parser.add_argument("tools", nargs="+", choices=sorted(TOOLS))
+    known = sorted({*TOOLS, *CONTROL_PLANE, "control-plane"})
+    parser.add_argument("tools", nargs="+", choices=known, metavar="TOOL", help=", ".join(known))
     parser.add_argument("--if-missing", action="store_true")
     arguments = parser.parse_args()
-    results = [install(tool, arguments.if_missing) for tool in arguments.tools]
+    tools = [
+        tool
+        for named in arguments.tools
+        for tool in (CONTROL_PLANE if named == "control-plane" else [named])
+    ]
+    try:
+        results = [install(tool, arguments.if_missing) for tool in tools]
+    except KeyboardInterrupt:
+        say("interrupted; what is built stays, and the next run goes on from there")
+        return 130
     return 0 if all(results) else 1
 
 
