@@ -46,7 +46,7 @@ def repeated(declared: dict[str, Any], version: str) -> list[str]:
         declared: The module's go.mod as `go mod edit -json` prints it.
         version: The module's version; Kubernetes publishes its staging folders as v0 of it.
     """
-    lines = [f"godebug {key['Key']}={key['Value']}" for key in declared.get("Godebug") or []]
+    lines = [f"godebug {key['Key']}={key['Value']}" for key in declared.get("GoDebug") or []]
     for replace in declared.get("Replace") or []:
         old, new = replace["Old"], replace["New"]
         if "Version" in new:
