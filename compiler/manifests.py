@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from math import isinf
 from typing import Any
 
 import yaml
@@ -110,10 +111,18 @@ def _number(text: str) -> str | int | float:
         base = found.lastgroup or "ten"
         value = int(found[base], _BASES[base])
         value = -value if found[1] == "-" else value
+        if -(2**63) <= value < 2**63:
+            return value
         # What an int64 does not hold, Kubernetes reads as a float.
-        return value if -(2**63) <= value < 2**63 else float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return text
     if _FLOAT.fullmatch(digits):
         value = float(digits)
+        if isinf(value):
+            # Beyond every float it is text to Go: a digest may look so, as `96e9207379319531`.
+            return text
         # JSON has one kind of number: Go writes a whole float without a point.
         return int(value) if value.is_integer() and abs(value) < 2**53 else value
     return text
