@@ -32,7 +32,7 @@ accelerators:
   H100:
     resource: nvidia.com/gpu
     per_node: 8
-    nodes: 64
+    nodes: 200
     node: {cpu: 188, memory: 1900Gi}
     price: 2.95
     memory: 80Gi
@@ -224,6 +224,15 @@ class Configuration:
         self.git("push", "-q", "origin", "main")
         self.run("git", "pull", "-q", where=self.base)
         self.said = self.run("sh", "base/ci/publish.sh", "base", *(str(path) for path in observed))
+        self.git("pull", "-q")
+        return self.git("rev-parse", "HEAD")
+
+    def rebuilt(self) -> str:
+        """What a person runs for a cluster that is built anew; returns the commit to be synced."""
+        self.run("git", "pull", "-q", where=self.base)
+        program = "base/.venv/bin/runwright"
+        said = self.run(program, "--repo", "base", "publish", "--reset-cluster", self.cluster)
+        self.said = said
         self.git("pull", "-q")
         return self.git("rev-parse", "HEAD")
 

@@ -24,6 +24,17 @@ SET_UP = (
     "The platform first",
     "The teams",
 )
+# What the platform's folder has on a cluster beside namespaces and the policy over tombstones.
+OF_THE_CLUSTER = (
+    "kueue.x-k8s.io/v1beta1/ClusterQueue",
+    "kueue.x-k8s.io/v1beta1/Cohort",
+    "kueue.x-k8s.io/v1beta1/ResourceFlavor",
+    "kueue.x-k8s.io/v1beta1/WorkloadPriorityClass",
+    "rbac.authorization.k8s.io/v1/ClusterRole",
+    "rbac.authorization.k8s.io/v1/ClusterRoleBinding",
+)
+TEAM = "runwright/team"
+POLICY = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
 CLAIM: Manifest = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",
@@ -78,13 +89,32 @@ class Following:
         self.configuration = Configuration(folder, syncer.cluster, syncer.policy(url), teams)
         self._free = iter(teams)
 
-    def set_up(self) -> None:
-        """What the page says: the platform first, then the teams."""
-        commit = self.configuration.publish()
+    def set_up(self, commit: str) -> None:
+        """What the page says, for a published commit: the platform first, then the teams."""
         for title in SET_UP:
             if self.syncer.says(title):
                 self.syncer.told(self.configuration.mine, title)
         self.syncer.sync(commit)
+
+    def wipe(self) -> None:
+        """Leave nothing on the cluster of what follows, of teams, and of the platform."""
+        for item in self.syncer.followers():
+            metadata = item["metadata"]
+            self.api.delete(self.syncer.kind, metadata["name"], metadata["namespace"])
+        self.api.until(self.syncer.followers, lambda found: not found, 30, "end of followers")
+        teams = [item["metadata"]["name"] for item in self.api.list("v1/Namespace", None, TEAM)]
+        for name in teams:
+            for kind in RUNS:
+                self.api.delete_all(kind, name)
+            self.api.delete("v1/Namespace", name)
+        for name in teams:
+            self.api.gone("v1/Namespace", name, seconds=120)
+        for kind in (POLICY, f"{POLICY}Binding"):
+            self.api.delete(kind, "runwright-tombstones")
+        for kind in OF_THE_CLUSTER:
+            for item in self.api.list(kind):
+                if "rbac" not in kind or item["metadata"]["name"].startswith("runwright-"):
+                    self.api.delete(kind, item["metadata"]["name"])
 
     def stop(self) -> None:
         """No more is served and watched."""

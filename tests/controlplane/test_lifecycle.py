@@ -7,6 +7,7 @@ in which an object of one name was made twice.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 import yaml
@@ -18,13 +19,6 @@ from controlplane.metering import Writes
 
 QUIET = 20.0
 LATER = "exec sleep 3601"
-
-
-def edited(make: object) -> str:
-    """The declaration with another command: another training."""
-    assert callable(make)
-    text: str = make(command=["sh", "-c", LATER])
-    return text
 
 
 def both(team: Team, **fields: object) -> None:
@@ -145,9 +139,8 @@ def test_a_reverted_publish_commit_starts_and_stops_nothing(
 
 @pytest.mark.parametrize("make", [job, distributed], ids=["Job", "PyTorchJob"])
 def test_an_ended_run_is_refused_to_everybody(
-    following: Following, team: Team, make: object
+    following: Following, team: Team, make: Callable[[], str]
 ) -> None:
-    assert callable(make)
     team.write("one", make())
     following.change()
     team.until("one-r1")

@@ -135,7 +135,24 @@ class ArgoCd(Syncer):
                 "sourceRepos": ["*"],
                 "destinations": [{"server": "*", "namespace": "*"}],
                 "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+                # Where accounts are impersonated, this one: it may do everything.
+                "destinationServiceAccounts": [
+                    {"server": "*", "namespace": "*", "defaultServiceAccount": "argocd:everything"}
+                ],
             },
+        }
+        everything = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "argocd-everything"},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+            "subjects": [
+                {"kind": "ServiceAccount", "name": "everything", "namespace": self.namespace}
+            ],
         }
         here = {"server": "https://kubernetes.default.svc", "namespace": name}
         application = {
@@ -149,7 +166,7 @@ class ArgoCd(Syncer):
                 "syncPolicy": {"automated": {"prune": True, "selfHeal": True}},
             },
         }
-        return [project, application]
+        return [everything, project, application]
 
 
 def listens(port: int) -> bool:

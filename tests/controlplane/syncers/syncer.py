@@ -96,6 +96,10 @@ class Syncer(ABC):
         """Make it look at the repository now, as a webhook does."""
 
     @abstractmethod
+    def look_at_all(self) -> None:
+        """Make it compare everything with the cluster now, as it does by itself after a while."""
+
+    @abstractmethod
     def name_of(self, folder: str) -> str:
         """The name of what follows a folder of the cluster."""
 

@@ -1,0 +1,62 @@
+"""From a pull request to the end of a training, by the product's own commands, on both syncers."""
+
+from __future__ import annotations
+
+from controlplane.api import Manifest, condition
+from controlplane.configuration import distributed, job
+from controlplane.following import Following, Team
+from controlplane.kubelet.agent import Kubelet
+
+TRAIN = 'echo "$RUN_NAME rank ${RANK:-0} of ${WORLD_SIZE:-1}" >>"$CHECKPOINT_DIR/steps"'
+PATIENCE = 90.0
+
+
+def succeeded(run: Manifest) -> bool:
+    return any(condition(run, name) == "True" for name in ("Complete", "Succeeded"))
+
+
+def test_a_pull_request_becomes_a_training_that_ends_and_leaves(
+    following: Following, team: Team
+) -> None:
+    configuration, syncer = following.configuration, following.syncer
+    train = ["sh", "-c", TRAIN]
+    team.write("one", job(command=train))
+    team.write("two", distributed(command=train, num_nodes=3, accelerators="H100:8"))
+    plan = configuration.propose("Train")
+    assert "**STARTS 2**" in plan
+    assert f"`{team.name}/two-r1` on `{configuration.cluster}`, `24 × H100 on 3 nodes`" in plan
+    assert not team.runs()
+
+    syncer.sync(configuration.merge())
+    team.until("one-r1", "two-r1")
+    with Kubelet(team.api, takes=lambda pod: pod["metadata"]["namespace"] == team.namespace) as it:
+        team.api.until(
+            lambda: {name: run.get("status") for name, run in team.runs().items()},
+            lambda _: all(succeeded(run) for run in team.runs().values()),
+            PATIENCE,
+            "success of both",
+        )
+        place = it.claim(team.namespace, "checkpoints") / configuration.cluster / team.name
+        one = (place / "one/r1/steps").read_text("utf-8").splitlines()
+        two = (place / "two/r1/steps").read_text("utf-8").splitlines()
+        assert one == ["one-r1 rank 0 of 1"]
+        assert sorted(two) == [f"two-r1 rank {rank} of 3" for rank in range(3)]
+
+        observed = configuration.observe(syncer.kubeconfig)
+        syncer.sync(configuration.publish(observed))
+        for name in ("one", "two"):
+            (run,) = configuration.ledger(team.name, name)
+            assert (run["state"], run["reason"], run["outcome"]) == (
+                "ended",
+                "finished",
+                "succeeded",
+            )
+        # The time for its logs, a second here, is over with the next publish.
+        following.publish()
+        team.until()
+        assert team.tombstones() == ["one-r1", "two-r1"]
+        assert syncer.complaint(team.name) is None
+        before = configuration.git("rev-parse", "HEAD")
+        assert configuration.publish() == before
+        syncer.look_at_all()
+    assert team.births() == {"one-r1": 1, "two-r1": 1}
