@@ -122,22 +122,29 @@ class Api(Server):
     def apply_all(self, manifests: Iterable[Manifest], manager: str = "tests") -> list[Manifest]:
         """The objects after a server-side apply of each, what others refer to first.
 
-        Waits until the kinds that definitions among them bring are served.
+        Waits until the kinds that definitions among them bring are served. Objects of one rank
+        are applied side by side.
         """
-        order = {kind: place for place, kind in enumerate(FIRST)}
-        ordered = sorted(manifests, key=lambda each: order.get(each["kind"], len(order)))
-        definitions = [each for each in ordered if each["kind"] == FIRST[0]]
-        others = [each for each in ordered if each["kind"] != FIRST[0]]
-        applied = [self.apply(each, manager) for each in definitions]
-        for each in definitions:
-            name = each["metadata"]["name"]
-            self.until(
-                lambda name=name: self.get(kind_of(definitions[0]), name),
-                lambda found: condition(found, "Established") == "True",
-                30,
-                f"the definition {name} established",
-            )
-        return applied + [self.apply(each, manager) for each in others]
+        ranks: dict[int, list[Manifest]] = {}
+        for each in manifests:
+            rank = FIRST.index(each["kind"]) if each["kind"] in FIRST else len(FIRST)
+            ranks.setdefault(rank, []).append(each)
+        applied: list[Manifest] = []
+        with ThreadPoolExecutor(8) as pool:
+            for rank in sorted(ranks):
+                applied += pool.map(lambda each: self.apply(each, manager), ranks[rank])
+                if FIRST[rank : rank + 1] == FIRST[:1]:
+                    for each in ranks[rank]:
+                        self._established(each)
+        return applied
+
+    def _established(self, definition: Manifest) -> None:
+        name = definition["metadata"]["name"]
+        self.until(
+            lambda: self.get(kind_of(definition), name),
+            lambda found: condition(found, "Established") == "True",
+            said=f"the definition {name} established",
+        )
 
     def replace(self, manifest: Manifest, subresource: str = "") -> Manifest:
         """The object after all of it was replaced."""

@@ -1,0 +1,103 @@
+"""The control plane that all tests here share, and what is kept of it when one fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controlplane.fakenodes import FakeNodes
+from controlplane.processes import tail
+from controlplane.stack import Stack
+from controlplane.syncers.fixtures import following, syncer, team
+
+__all__ = ["following", "syncer", "team"]
+
+SESSIONS = Path(__file__).resolve().parents[2] / ".cache" / "e2e"
+# Of sessions that failed, the newest are kept.
+KEPT = 5
+
+FOLDER = pytest.StashKey[Path]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--scale",
+        action="store_true",
+        help="run the tests marked `scale` too, which take minutes",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    name = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+    config.stash[FOLDER] = SESSIONS / name
+    config.addinivalue_line("markers", "scale: takes minutes; left out without --scale")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--scale"):
+        for item in items:
+            if item.get_closest_marker("scale"):
+                item.add_marker(pytest.mark.skip(reason="takes minutes: --scale runs it"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Keep the logs of a session in which something failed, and nothing of any other."""
+    folder = session.config.stash[FOLDER]
+    if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    for database in folder.glob("**/etcd"):
+        shutil.rmtree(database, ignore_errors=True)
+    for old in sorted(SESSIONS.glob("*"))[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    folder = config.stash[FOLDER]
+    logs = sorted(folder.glob("**/*.log"))
+    if logs:
+        terminalreporter.section("the ends of the servers' logs")
+    for log in logs:
+        terminalreporter.write_line(f"--- {os.path.relpath(log)}")
+        terminalreporter.write_line(tail(log, 8))
+
+
+@pytest.fixture(scope="session")
+def session_folder(request: pytest.FixtureRequest) -> Path:
+    """Where the servers of this session write; kept, without databases, when a test fails."""
+    folder: Path = request.config.stash[FOLDER]
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def stack(session_folder: Path) -> Iterator[Stack]:
+    """The control plane of this session, with the operator and Kueue; nothing runs Pods."""
+    with Stack(session_folder / "stack") as started:
+        yield started
+
+
+@pytest.fixture
+def namespace(stack: Stack) -> Iterator[str]:
+    """A new namespace with its default ServiceAccount; deleted afterwards with all in it."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    stack.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    stack.api.until(lambda: stack.api.get("v1/ServiceAccount", "default", name))
+    yield name
+    stack.api.delete("v1/Namespace", name)
+
+
+@pytest.fixture
+def kwok(stack: Stack, session_folder: Path) -> Iterator[FakeNodes]:
+    """Nodes that pretend to run Pods, made on demand; gone after the test."""
+    with FakeNodes(stack, session_folder / "kwok") as nodes:
+        yield nodes
