@@ -31,6 +31,7 @@ CONTROLLERS = (
     "serviceaccount-controller",
     "root-ca-certificate-publisher-controller",
     "clusterrole-aggregation-controller",
+    "persistentvolumeclaim-protection-controller",
     "ttl-after-finished-controller",
     "validatingadmissionpolicy-status-controller",
 )
