@@ -127,9 +127,9 @@ class Following:
         made.claim()
         return made
 
-    def publish(self) -> str:
-        """Publish what is on the main branch and wait until it is synced."""
-        commit = self.configuration.publish()
+    def publish(self, hours: float = 0) -> str:
+        """Publish what is on the main branch, in so many hours, and wait until it is synced."""
+        commit = self.configuration.publish(hours=hours)
         self.syncer.sync(commit)
         return commit
 
@@ -145,6 +145,13 @@ class Following:
         made = self.configuration.revert(commit)
         self.syncer.sync(made)
         return made
+
+    def observe(self) -> str:
+        """Publish what is seen on the cluster and wait until that is synced."""
+        seen = self.configuration.observe(self.syncer.kubeconfig)
+        commit = self.configuration.publish(seen)
+        self.syncer.sync(commit)
+        return commit
 
     def past_ci(self, message: str) -> str:
         """Bring a person's files onto the main branch, where nobody publishes yet, and wait."""
@@ -219,6 +226,22 @@ class Team:
         """The runs that may not be created again."""
         found = self.api.list("v1/ConfigMap", self.namespace, "runwright/tombstone=true")
         return sorted(item["data"]["run"] for item in found)
+
+    def finished(self, *names: str, seconds: float = 90) -> None:
+        """Wait until runs have succeeded."""
+
+        def states() -> dict[str, Any]:
+            return {n: run.get("status") for n, run in self.runs().items() if n in names}
+
+        def done(found: dict[str, Any]) -> bool:
+            outcomes = [
+                condition({"status": status}, outcome)
+                for status in found.values()
+                for outcome in ("Complete", "Succeeded")
+            ]
+            return outcomes.count("True") == len(names)
+
+        self.api.until(states, done, seconds, f"success of {names}")
 
     def end(self, run: str, *, failed: bool = False) -> None:
         """Let the pods of a run end, as a kubelet reports it, and wait until the run has."""

@@ -15,6 +15,7 @@ import yaml
 from controlplane.api import Refused, condition
 from controlplane.configuration import distributed, job
 from controlplane.following import Following, Team
+from controlplane.kubelet.agent import Kubelet
 from controlplane.metering import Writes
 
 QUIET = 20.0
@@ -92,8 +93,7 @@ def test_a_revert_resumes_and_so_does_its_revert_until_one_has_ended(
     for run, nodes in (("one-r4", 1), ("two-r4", 2)):
         team.started(run, nodes)
         team.end(run)
-    observed = following.configuration.observe(following.syncer.kubeconfig)
-    following.syncer.sync(following.configuration.publish(observed))
+    following.observe()
     following.revert(edit)
     team.until("one-r5", "two-r5")
     following.revert(following.configuration.git("rev-parse", "HEAD~1"))
@@ -179,29 +179,35 @@ def test_the_last_run_of_a_team_is_stopped(following: Following, team: Team) -> 
     team.until("one-r2", "two-r2")
 
 
-def test_a_finished_run_that_is_deleted_by_hand_stays_away(
+def test_a_finished_run_that_is_deleted_by_hand_is_not_trained_again(
     following: Following, team: Team
 ) -> None:
-    both(team)
+    both(team, command=["sh", "-c", 'echo "${RANK:-0}" >>"$CHECKPOINT_DIR/begun"'])
     following.change()
-    for run, nodes in (("one-r1", 1), ("two-r1", 2)):
-        team.started(run, nodes)
-        team.end(run)
-    following.configuration.observe(following.syncer.kubeconfig)
-    observed = following.configuration.folder / f"observed/{following.configuration.cluster}.json"
-    following.syncer.sync(following.configuration.publish(observed))
-    states = following.configuration.states(team.name, "one")
-    assert states == ["one-r1 ended"]
-    for kind, run in (("batch/v1/Job", "one-r1"), ("kubeflow.org/v1/PyTorchJob", "two-r1")):
-        team.api.delete(kind, run, team.namespace)
-    # Kept for its logs until now; gone from the tree with the next publish, whatever it is for.
-    other = following.team()
-    other.write("one", job())
-    following.change()
-    assert "one/r1" not in following.configuration.listed(team.name)
-    following.syncer.look_at_all()
-    other.until("one-r1")
-    team.until()
+    with Kubelet(team.api, takes=lambda pod: pod["metadata"]["namespace"] == team.namespace) as it:
+        before = team.until("one-r1", "two-r1")
+        team.finished("one-r1", "two-r1")
+        following.observe()
+        assert following.configuration.states(team.name, "one") == ["one-r1 ended"]
+        team.may_come_back |= set(before)
+        for kind, run in (("batch/v1/Job", "one-r1"), ("kubeflow.org/v1/PyTorchJob", "two-r1")):
+            team.api.delete(kind, run, team.namespace)
+        team.until()
+        # Kept for its logs, so the next change of the team brings the object back; it has to end
+        # without a second training.
+        team.write("three", job())
+        following.change()
+        following.syncer.look_at_all()
+        after = team.until("one-r1", "three-r1", "two-r1")
+        assert not set(after.values()) & set(before.values())
+        team.finished("one-r1", "two-r1")
+        begun = it.claim(team.namespace, "checkpoints").glob("*/*/*/r1/begun")
+        lines = [path.read_text("utf-8").split() for path in begun]
+        assert sorted(map(len, lines)) == [1, 2]
+        # Three days later it is listed no more, and may not come back.
+        following.publish(hours=73)
+        team.until("three-r1")
+        following.syncer.look_at_all()
     assert team.tombstones() == ["one-r1", "two-r1"]
 
 
@@ -225,10 +231,11 @@ def test_a_namespace_that_is_wiped_comes_back_with_what_has_not_ended(
     )
     ends = time.monotonic() + 120
     while team.tombstones() != ["one-r1", "two-r1"] or len(team.uids()) < 2:
-        # Ten minutes, or the next publish that changes the team's folder, are not waited for.
-        following.syncer.look_at_all()
+        # Flux would look again in ten minutes, Argo CD with the team's next publish.
+        for folder in ("platform", "ended", team.name):
+            following.syncer.again(folder)
         assert time.monotonic() < ends, (team.tombstones(), team.uids())
-        time.sleep(2)
+        time.sleep(3)
     after = team.until("one-r2", "two-r2")
     assert not set(after.values()) & set(before.values())
     assert team.births()["one-r1"] == team.births()["two-r1"] == 1

@@ -17,8 +17,7 @@ def test_a_cluster_that_is_built_anew_trains_nothing_twice_and_loses_no_run(
     folder = team.environment("two-r1")["CHECKPOINT_DIR"]
     team.started("done-r1")
     team.end("done-r1")
-    observed = following.configuration.observe(following.syncer.kubeconfig)
-    following.syncer.sync(following.configuration.publish(observed))
+    following.observe()
     team.write("one", job(env={"NCCL_DEBUG": "INFO"}))
     following.change()
     team.until("one-r2", "two-r1")

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from controlplane.api import Manifest, condition
 from controlplane.configuration import distributed, job
 from controlplane.following import Following, Team
 from controlplane.kubelet.agent import Kubelet
 
 TRAIN = 'echo "$RUN_NAME rank ${RANK:-0} of ${WORLD_SIZE:-1}" >>"$CHECKPOINT_DIR/steps"'
-PATIENCE = 90.0
-
-
-def succeeded(run: Manifest) -> bool:
-    return any(condition(run, name) == "True" for name in ("Complete", "Succeeded"))
 
 
 def test_a_pull_request_becomes_a_training_that_ends_and_leaves(
@@ -30,20 +24,14 @@ def test_a_pull_request_becomes_a_training_that_ends_and_leaves(
     syncer.sync(configuration.merge())
     team.until("one-r1", "two-r1")
     with Kubelet(team.api, takes=lambda pod: pod["metadata"]["namespace"] == team.namespace) as it:
-        team.api.until(
-            lambda: {name: run.get("status") for name, run in team.runs().items()},
-            lambda _: all(succeeded(run) for run in team.runs().values()),
-            PATIENCE,
-            "success of both",
-        )
+        team.finished("one-r1", "two-r1")
         place = it.claim(team.namespace, "checkpoints") / configuration.cluster / team.name
         one = (place / "one/r1/steps").read_text("utf-8").splitlines()
         two = (place / "two/r1/steps").read_text("utf-8").splitlines()
         assert one == ["one-r1 rank 0 of 1"]
         assert sorted(two) == [f"two-r1 rank {rank} of 3" for rank in range(3)]
 
-        observed = configuration.observe(syncer.kubeconfig)
-        syncer.sync(configuration.publish(observed))
+        following.observe()
         for name in ("one", "two"):
             (run,) = configuration.ledger(team.name, name)
             assert (run["state"], run["reason"], run["outcome"]) == (
@@ -51,8 +39,9 @@ def test_a_pull_request_becomes_a_training_that_ends_and_leaves(
                 "finished",
                 "succeeded",
             )
-        # The time for its logs, a second here, is over with the next publish.
-        following.publish()
+        assert "one/r1" in configuration.listed(team.name)
+        # Three days for its logs are over.
+        following.publish(hours=73)
         team.until()
         assert team.tombstones() == ["one-r1", "two-r1"]
         assert syncer.complaint(team.name) is None

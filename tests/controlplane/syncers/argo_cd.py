@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from datetime import datetime, timedelta
 
 import yaml
 
@@ -12,6 +13,7 @@ from controlplane.processes import free_port
 from controlplane.syncers.syncer import Syncer
 
 MODULE = "github.com/argoproj/argo-cd/v3"
+RESYNC = timedelta(seconds=5)
 # What is over, well or not; `Running` is also what waits for its next try.
 OVER = ("Succeeded", "Failed", "Error")
 
@@ -87,7 +89,7 @@ class ArgoCd(Syncer):
                 f"--redis=127.0.0.1:{redis}",
                 f"--metrics-port={metrics}",
                 # Two minutes, and up to one more, are the defaults.
-                "--app-resync=5",
+                f"--app-resync={RESYNC.seconds}",
                 "--app-resync-jitter=0",
             ],
             environment,
@@ -108,14 +110,21 @@ class ArgoCd(Syncer):
     def name_of(self, folder: str) -> str:
         return f"runwright.{self.cluster}.{folder}"
 
-    def acted(self, follower: Manifest, commit: str) -> bool:
+    def again(self, folder: str) -> None:
+        sync = {"sync": {"prune": True, "syncStrategy": {"hook": {}}}}
+        self.api.patch(self.kind, self.name_of(folder), self.namespace, {"operation": sync})
+
+    def acted(self, follower: Manifest, commit: str, since: datetime) -> bool:
         status = follower.get("status", {})
         if status.get("sync", {}).get("revision") != commit or "operation" in follower:
             return False
         done = status.get("operationState", {})
-        tried = done.get("phase") in OVER or bool(done.get("retryCount"))
-        of_it = done.get("syncResult", {}).get("revision") == commit
-        return (tried and of_it) or (done.get("phase") in OVER and _synced(follower))
+        over = done.get("phase") in OVER
+        if done.get("syncResult", {}).get("revision") == commit:
+            return over or bool(done.get("retryCount"))
+        # A commit that leaves the folder alone is no reason for a sync, whatever is missing.
+        compared = datetime.fromisoformat(status["reconciledAt"])
+        return over and (_synced(follower) or compared > since + 2 * RESYNC)
 
     def complaint(self, folder: str) -> str | None:
         follower = self.follower(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 
 import yaml
 
@@ -69,7 +70,10 @@ class Flux(Syncer):
     def name_of(self, folder: str) -> str:
         return f"runwright-{folder}"
 
-    def acted(self, follower: Manifest, commit: str) -> bool:
+    def again(self, folder: str) -> None:
+        self.look_at_all()
+
+    def acted(self, follower: Manifest, commit: str, since: datetime) -> bool:
         status = follower.get("status", {})
         return (
             str(status.get("lastAttemptedRevision")).endswith(commit)

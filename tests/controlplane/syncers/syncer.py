@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from abc import ABC, abstractmethod
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -104,8 +105,12 @@ class Syncer(ABC):
         """The name of what follows a folder of the cluster."""
 
     @abstractmethod
-    def acted(self, follower: Manifest, commit: str) -> bool:
-        """Whether what follows a folder is done with a commit, well or not."""
+    def again(self, folder: str) -> None:
+        """Have a folder applied anew, as a person can ask it to."""
+
+    @abstractmethod
+    def acted(self, follower: Manifest, commit: str, since: datetime) -> bool:
+        """Whether what follows a folder is done with a commit, well or not; asked `since`."""
 
     @abstractmethod
     def complaint(self, folder: str) -> str | None:
@@ -126,11 +131,12 @@ class Syncer(ABC):
     def sync(self, commit: str) -> None:
         """Wait until everything that follows a folder is done with a commit."""
         self.look()
+        since = datetime.now(UTC)
         self.api.until(
             lambda: [
                 (item["metadata"]["name"], item.get("status"))
                 for item in self.followers()
-                if not self.acted(item, commit)
+                if not self.acted(item, commit, since)
             ],
             lambda behind: not behind,
             PATIENCE,
