@@ -208,9 +208,11 @@ def read(words: Sequence[str]) -> Arguments:
     # Here, because the schema is made without the runtime.
     from runwright_runtime import commandline
 
-    if "--trial" not in words:
+    # The second is how a job's `args: {trial: true}` is written.
+    trials = [at for at, word in enumerate(words, 1) if word in ("--trial", "--trial=true")]
+    if not trials:
         return commandline.read(Arguments, words)
-    at = len(words) - list(words)[::-1].index("--trial")
+    at = trials[-1]
     before = commandline.given(Arguments, words[:at])
     after = commandline.given(Arguments, words[at:])
     found = {name: text for name, text in before.items() if name not in TRIAL} | TRIAL | after

@@ -131,6 +131,15 @@ def test_half_precision_shared_out_learns_nearly_the_same(tuner: Tuner, tmp_path
     assert not (tmp_path / "a" / "export").exists()
 
 
+def test_a_trial_is_the_same_in_both_spellings() -> None:
+    from arguments import read
+
+    words = ["--model=/models/none", "--epochs=3", "--max-steps=15"]
+    alone, declared = (read([*words[:2], word, words[2]]) for word in ("--trial", "--trial=true"))
+    assert declared == alone
+    assert (declared.model, declared.max_steps, declared.trial) == ("made-up", 15, True)
+
+
 def test_the_trial_of_both_entries_ends_within_its_steps(tuner: Tuner, tmp_path: Path) -> None:
     # What stands before is a job's, and would not fit; what stands behind it counts.
     words = ["--model=/models/none", "--epochs=3", "--accumulation=64", "--trial", "--max-steps=15"]
