@@ -19,6 +19,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -199,11 +200,11 @@ def flags(tool: str) -> str:
     return f"-s -w {own}".rstrip()
 
 
-def compiled(command: list[str], name: str, at: Path) -> bool:
+def compiled(command: list[str], name: str, at: Path, scratch: str) -> bool:
     """Run `go build -v`, with a word now and then on how far it is; whether it succeeded."""
     started = said = time.monotonic()
     packages = 0
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOTMPDIR": scratch}
     with subprocess.Popen(
         command, cwd=at, env=environment, stderr=subprocess.PIPE, text=True, errors="replace"
     ) as process:
@@ -219,7 +220,10 @@ def compiled(command: list[str], name: str, at: Path) -> bool:
                     said = time.monotonic()
                     say(f"{name}: {packages} packages compiled, {said - started:.0f} s")
         except BaseException:
-            process.terminate()
+            # Go ends its compilers upon this signal only; where a terminal has sent it to all of
+            # them already, it does no harm.
+            process.send_signal(signal.SIGINT)
+            process.wait()
             raise
     return process.returncode == 0
 
@@ -237,7 +241,7 @@ def build(tool: str, at: Path) -> bool:
         program = Path(scratch, at.name)
         command = [go, "build", "-v", "-trimpath", "-mod=readonly", "-buildvcs=false"]
         command += ["-ldflags", flags(tool), "-o", str(program), TOOLS[tool].package]
-        if not compiled(command, at.name, ROOT / "tools" / TOOLS[tool].part):
+        if not compiled(command, at.name, ROOT / "tools" / TOOLS[tool].part, scratch):
             say(f"the build of {at.name} {version} failed; see above")
             return False
         place(program, at)

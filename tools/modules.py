@@ -66,9 +66,9 @@ def pin(part: str, version: str) -> None:
         (at / "go.mod").write_text(f"module runwright/tools/{part}\n", encoding="utf-8")
         answer = json.loads(go("mod", "download", "-json", f"{named}@{version}", at=at))
         declared = json.loads(go("mod", "edit", "-json", answer["GoMod"], at=at))
-        lines = [f"module runwright/tools/{part}", f"go {declared['Go']}"]
-        lines += [*repeated(declared, version), f"require {named} {version}"]
-        (at / "go.mod").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+        lines = [f"module runwright/tools/{part}", "", f"go {declared['Go']}", ""]
+        lines += [*repeated(declared, version), "", f"require {named} {version}"]
+        (at / "go.mod").write_text("\n".join(lines) + "\n", encoding="utf-8")
         go("get", "-tool", *(f"{package}@{version}" for package in packages), at=at)
         go("mod", "edit", "-fmt", at=at)
         folder.mkdir(exist_ok=True)
