@@ -5,7 +5,7 @@ Advice, not a lock: CODEOWNERS and a protected branch are what keeps others out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from compiler.weights import everywhere
 if TYPE_CHECKING:
     from compiler.memory import Judged
     from compiler.policy.team import Team
-    from compiler.repository import Document, Repository
+    from compiler.repository import Document, Policy, Repository
     from compiler.runs.git import Git
 
 
@@ -36,71 +36,87 @@ def spending(
     """What is to be said about the teams whose quota the jobs spend, with `login` as the author.
 
     With `base` only jobs count that differ from that commit, or mount a file that does; and where
-    `jobs` are the `whole` of the repository, those that were declared then and are no more. Raises
-    CompilerError for an unknown commit, and where there is no git to ask.
+    `jobs` are the `whole` of the repository, those that were declared then and are no more. A team
+    that was there then has the owners that it had then: nobody makes himself one by the change
+    that needs one. Raises CompilerError for an unknown commit, and where there is no git to ask.
     """
     policy = repository.policy()
+    owners = {name: team.value.owners for name, team in policy.teams.items()}
     found: list[Finding] = []
     if base is not None:
-        changed = changes(repository, base)
+        git, start = _left(repository, base)
+        changed = _changes(git, start)
+        if any(path.startswith("policy/") for path in changed):
+            with git.checkout(start, "policy", "pyproject.toml") as folder:
+                then = type(repository)(folder).policy().teams
+            owners |= {name: team.value.owners for name, team in then.items()}
         if whole:
-            found += _gone(repository, jobs, login, base, changed)
+            found += _gone(git, start, policy, owners, jobs, login, changed)
         jobs = [job for job in jobs if job.path in changed or changed & set(job.depends)]
     for job in jobs:
         team = policy.teams.get(job.team)
         if team is not None:
-            found += _of_job(repository, job, team, login)
+            found += _of_job(repository, job, team, owners[job.team], login)
     return everywhere(found, {job.path: job.team for job in jobs}, policy)
 
 
 def changes(repository: Repository, base: str) -> set[str]:
     """The files, by their path in the repository, that differ from where `base` was left."""
+    return _changes(*_left(repository, base))
+
+
+def _left(repository: Repository, base: str) -> tuple[Git, str]:
+    """The commit at which `base` was left."""
     from compiler.runs.git import Git
 
     git = Git(repository.root)
-    start = _start(git, base)
-    said = git.text("diff", "--name-only", "--no-renames", "-z", start, "--", f":/{git.prefix}")
+    return git, git.text("merge-base", git.commit(base), "HEAD")
+
+
+def _changes(git: Git, start: str) -> set[str]:
+    here = ("-z", "--", f":/{git.prefix}")
+    said = git.text("diff", "--name-only", "--no-renames", start, *here)
+    # What is not yet added counts for whoever asks before they commit.
+    said += "\0" + git.text("ls-files", "--others", "--exclude-standard", "--full-name", *here)
     return {path.removeprefix(git.prefix) for path in said.split("\0") if path}
 
 
-def _start(git: Git, base: str) -> str:
-    return git.text("merge-base", git.commit(base), "HEAD")
-
-
 def _gone(
-    repository: Repository, jobs: Collection[Judged], login: str, base: str, changed: set[str]
+    git: Git,
+    start: str,
+    policy: Policy,
+    owners: dict[str, list[str]],
+    jobs: Collection[Judged],
+    login: str,
+    changed: set[str],
 ) -> Iterator[Finding]:
-    """A finding for each job that was declared at `base` and is no more."""
-    from compiler.runs.git import Git
-
+    """A finding for each job that was declared at `start` and is no more."""
     touched = {path for path in changed if is_declaration(path)}
     if not touched:
         return
-    git = Git(repository.root)
-    then = git.files(_start(git, base), "jobs")
+    then = git.files(start, "jobs")
     contents = git.blobs(then[path][1] for path in sorted(touched & then.keys()))
     now = {(job.team, name) for job in jobs for name in (job.job, job.was) if name}
     # A file that says no team cannot be judged, and is not absent for it.
     nameless = {job.path for job in jobs if not job.team}
-    teams = repository.policy().teams
     for path in sorted(touched & then.keys() - nameless):
         name = _team_in(path, contents[then[path][1]])
-        job, team = PurePosixPath(path).stem, teams.get(name)
-        if team is None or (name, job) in now:
+        job = PurePosixPath(path).stem
+        if name not in owners or (name, job) in now:
             continue
-        own = owns(team.value, login)
+        own = owns(owners[name], login)
         if own is True:
             continue
-        owners = ", ".join(handle(owner) for owner in team.value.owners)
+        listed = ", ".join(handle(owner) for owner in owners[name])
         said = f"{name}/{job} is no longer declared ({path}), so that its runs are stopped"
         if own is None:
             rule, who = "unresolved-owner", f"whether {handle(login)} owns the team cannot be told"
-            who += f" from here: its owners are {owners}"
+            who += f" from here: its owners are {listed}"
         else:
-            rule, who = "foreign-run-stopped", f"{handle(login)} is none of its owners ({owners})"
-        yield finding(
-            rule, team.place("owners"), f"{said}; {who}", "have it approved by one of them"
-        )
+            rule, who = "foreign-run-stopped", f"{handle(login)} is none of its owners ({listed})"
+        team = policy.teams.get(name)
+        place = Place.start(path) if team is None else team.place("owners")
+        yield finding(rule, place, f"{said}; {who}", "have it approved by one of them")
 
 
 def is_declaration(path: str) -> bool:
@@ -119,19 +135,21 @@ def _team_in(path: str, content: bytes) -> str:
     return str(written) if isinstance(written, Scalar) else ""
 
 
-def owns(team: Team, login: str) -> bool | None:
-    """Whether a login is one of a team's owners; None where a team of the host may have it."""
-    known = [owner.removeprefix("@").casefold() for owner in team.owners]
+def owns(owners: Iterable[str], login: str) -> bool | None:
+    """Whether a login is one of the owners; None where a team of the host may have it."""
+    known = [owner.removeprefix("@").casefold() for owner in owners]
     if login.removeprefix("@").casefold() in known:
         return True
     return None if any("/" in owner for owner in known) else False
 
 
-def _of_job(repository: Repository, job: Judged, team: Document[Team], login: str) -> list[Finding]:
-    own = owns(team.value, login)
+def _of_job(
+    repository: Repository, job: Judged, team: Document[Team], owners: list[str], login: str
+) -> list[Finding]:
+    own = owns(owners, login)
     if own is True:
         return []
-    owners = ", ".join(handle(owner) for owner in team.value.owners)
+    listed = ", ".join(handle(owner) for owner in owners)
     place = _place(repository, job)
     related = [Related(team.place("owners"), "the team's owners")]
     if own is None:
@@ -140,7 +158,7 @@ def _of_job(repository: Repository, job: Judged, team: Document[Team], login: st
                 "unresolved-owner",
                 place,
                 f"whether {handle(login)} owns the team {team.name} cannot be told from here: its"
-                f" owners are {owners}",
+                f" owners are {listed}",
                 "have it approved by one of them",
                 related,
             )
@@ -150,7 +168,7 @@ def _of_job(repository: Repository, job: Judged, team: Document[Team], login: st
             "foreign-quota",
             place,
             f"this spends the quota of the team {team.name}, and {handle(login)} is none of its"
-            f" owners ({owners})",
+            f" owners ({listed})",
             "have it approved by one of them",
             related,
         )

@@ -217,8 +217,41 @@ def test_whoever_ends_the_job_of_another_team_is_told_of(
     commit(root)
     git(root, "checkout", "-q", "change")
     assert len(gone(root, capsys, *words)) == 1
+    # Nobody becomes an owner by the change that needs one.
+    owners(root, "nlp", "[mallory]")
+    (item,) = gone(root, capsys, *words)
+    assert (item["rule"], item["line"]) == ("foreign-run-stopped", 4)
+    assert "(@kim, @Lee-NLP)" in item["message"]
+    # Nor by removing the team at once.
+    (root / "policy/teams/nlp.yaml").unlink()
+    (item,) = gone(root, capsys, *words)
+    assert (item["rule"], item["path"]) == ("foreign-run-stopped", "jobs/nlp/inside.yaml")
+
+
+def test_owners_that_are_teams_of_the_host_are_asked(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     owners(root, "nlp", "[kim, example-org/nlp]")
-    assert [item["rule"] for item in gone(root, capsys, *words)] == ["unresolved-owner"]
+    git(root, "init", "-q", "-b", "main")
+    (root / ".gitignore").write_text(".cache/\n", "utf-8")
+    commit(root)
+    (root / "jobs/nlp/inside.yaml").unlink()
+    (item,) = gone(root, capsys, "--actor", "mallory", "--base", "main")
+    assert item["rule"] == "unresolved-owner"
+
+
+def test_jobs_of_a_change_spend_what_its_base_gives_to_others(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(root, "init", "-q", "-b", "main")
+    (root / ".gitignore").write_text(".cache/\n", "utf-8")
+    commit(root)
+    owners(root, "nlp", "[mallory]")
+    (root / "jobs/nlp/new.yaml").write_text(JOB.format(team=""), "utf-8")
+    main(["--repo", str(root), "--format", "json", "check", "--actor", "mallory", "--base", "main"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (item,) = [item for item in found if item["rule"] == "foreign-quota"]
+    assert "@mallory is none of its owners (@kim, @Lee-NLP)" in item["message"]
 
 
 @pytest.mark.parametrize(
