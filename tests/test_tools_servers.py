@@ -49,7 +49,7 @@ def test_every_tool_has_its_version_its_package_and_its_digests_pinned(tool: str
     assert re.fullmatch(r"v\d+\.\d+\.\d+", version)
     assert install.TOOLS[tool].package in pinned
     assert f"\n{install.TOOLS[tool].module} {version} h1:" in digests
-    assert f"/{tool.removesuffix('-oldest')}-{version[1:]}/" in str(install.target(tool))
+    assert f"/{re.sub('-(oldest|newest)$', '', tool)}-{version[1:]}/" in str(install.target(tool))
 
 
 def test_the_servers_of_kubernetes_know_their_version() -> None:
@@ -71,14 +71,16 @@ def test_the_modules_of_kubernetes_are_all_of_one_version() -> None:
 
 def test_replacements_are_repeated_but_not_those_by_a_folder() -> None:
     modules = load("modules")
-    assert modules.repeated(KUBERNETES, "v1.34.4") == [
-        "godebug default=go1.24",
-        "replace k8s.io/api => k8s.io/api v0.34.4",
-        "replace gopkg.in/a.v3 => gopkg.in/a.v3 v3.0.1",
-    ]
+    assert modules.repeated(KUBERNETES, "v1.34.4") == (
+        "godebug (\n\tdefault=go1.24\n)\n\n"
+        "replace (\n"
+        "\tk8s.io/api => k8s.io/api v0.34.4\n"
+        "\tgopkg.in/a.v3 => gopkg.in/a.v3 v3.0.1\n"
+        ")\n\n"
+    )
     beside = {"Replace": [{"Old": {"Path": "a/api"}, "New": {"Path": "./api"}}], "GoDebug": None}
-    assert modules.repeated(beside, "v1.2.3") == []
-    assert modules.repeated({"Replace": None}, "v1.2.3") == []
+    assert modules.repeated(beside, "v1.2.3") == ""
+    assert modules.repeated({"Replace": None}, "v1.2.3") == ""
 
 
 def test_a_server_without_go_fails_and_names_the_version_of_go(
@@ -165,7 +167,7 @@ def test_a_program_that_cannot_be_put_at_its_place_leaves_no_half(
 
 
 def test_the_control_plane_is_all_that_its_tests_ask_for() -> None:
-    control_plane = set(load("install").CONTROL_PLANE)
+    control_plane = set(load("install").GROUPS["control-plane"])
     asked: set[str] = set()
     for path in (ROOT / "tests/controlplane").rglob("*.py"):
         asked |= set(re.findall(r'\bfind\("([a-z-]+)"\)', path.read_text(encoding="utf-8")))
@@ -237,6 +239,6 @@ def test_what_a_module_needs_is_json_that_go_prints() -> None:
         pytest.skip("no Go here")
     command = ["go", "mod", "edit", "-json", str(ROOT / "tools/kubernetes/go.mod")]
     printed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    lines = load("modules").repeated(printed, "v1.34.4")
-    assert lines[0].startswith("godebug default=go")
-    assert f"replace k8s.io/api => k8s.io/api {printed['Replace'][0]['New']['Version']}" in lines
+    lines = load("modules").repeated(printed, "v1.34.4").split("\n")
+    assert lines[:2] == ["godebug (", f"\tdefault={printed['GoDebug'][0]['Value']}"]
+    assert f"\tk8s.io/api => k8s.io/api {printed['Replace'][0]['New']['Version']}" in lines

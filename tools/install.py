@@ -92,10 +92,32 @@ TOOLS = {
     ),
     "kwok": Tool("sigs.k8s.io/kwok/cmd/kwok", "kwok"),
     "kubeconform": Tool("github.com/yannh/kubeconform/cmd/kubeconform", "peers"),
+    "kube-apiserver-newest": Tool(
+        "k8s.io/kubernetes/cmd/kube-apiserver", "kubernetes-newest", KUBERNETES
+    ),
+    "kube-controller-manager-newest": Tool(
+        "k8s.io/kubernetes/cmd/kube-controller-manager", "kubernetes-newest", KUBERNETES
+    ),
 }
 
-# What the tests against a control plane start, besides the kustomize of `make tools`.
-CONTROL_PLANE = [*list(TOOLS)[list(TOOLS).index("etcd") :], "redis-server"]
+GROUPS = {
+    # What the tests against a control plane start, besides the kustomize of `make tools`.
+    "control-plane": (
+        "etcd",
+        "kube-apiserver",
+        "kube-controller-manager",
+        "training-operator",
+        "kueue",
+        "source-controller",
+        "kustomize-controller",
+        "argocd",
+        "redis-server",
+        "kwok",
+        "kubeconform",
+    ),
+    # What `make e2e-matrix` starts in place of some of them.
+    "control-plane-newest": ("kube-apiserver-newest", "kube-controller-manager-newest"),
+}
 
 RELEASE = (
     "https://github.com/kubernetes-sigs/kustomize/releases/download/"
@@ -151,7 +173,7 @@ def folder() -> Path:
 
 def target(tool: str) -> Path:
     """Where the program goes: `<cache>/tools/<program>-<version>/<program>`."""
-    program = tool.removesuffix("-oldest")
+    program = tool.removesuffix("-oldest").removesuffix("-newest")
     return folder() / f"{program}-{pinned(tool).removeprefix('v')}" / program
 
 
@@ -294,15 +316,11 @@ def install(tool: str, if_missing: bool) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Get the programs that the compiler starts.")
-    known = sorted({*TOOLS, *CONTROL_PLANE, "control-plane"})
+    known = sorted({*TOOLS, *GROUPS, "redis-server"})
     parser.add_argument("tools", nargs="+", choices=known, metavar="TOOL", help=", ".join(known))
     parser.add_argument("--if-missing", action="store_true")
     arguments = parser.parse_args()
-    tools = [
-        tool
-        for named in arguments.tools
-        for tool in (CONTROL_PLANE if named == "control-plane" else [named])
-    ]
+    tools = [tool for named in arguments.tools for tool in GROUPS.get(named, (named,))]
     try:
         results = [install(tool, arguments.if_missing) for tool in tools]
     except KeyboardInterrupt:

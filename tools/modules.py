@@ -39,22 +39,27 @@ def go(*arguments: str, at: Path) -> str:
     return done.stdout
 
 
-def repeated(declared: dict[str, Any], version: str) -> list[str]:
-    """The lines of a module's go.mod that ours must repeat.
+def repeated(declared: dict[str, Any], version: str) -> str:
+    """The blocks of a module's go.mod that ours must repeat.
 
     Args:
         declared: The module's go.mod as `go mod edit -json` prints it.
         version: The module's version; Kubernetes publishes its staging folders as v0 of it.
     """
-    lines = [f"godebug {key['Key']}={key['Value']}" for key in declared.get("GoDebug") or []]
+    settings = [f"{key['Key']}={key['Value']}" for key in declared.get("GoDebug") or []]
+    replacements: list[str] = []
     for replace in declared.get("Replace") or []:
         old, new = replace["Old"], replace["New"]
         if "Version" in new:
-            lines.append(f"replace {old['Path']} => {new['Path']} {new['Version']}")
+            replacements.append(f"{old['Path']} => {new['Path']} {new['Version']}")
         elif new["Path"].startswith("./staging/"):
             published = "v0." + version.removeprefix("v1.")
-            lines.append(f"replace {old['Path']} => {old['Path']} {published}")
-    return lines
+            replacements.append(f"{old['Path']} => {old['Path']} {published}")
+    return "".join(
+        f"{word} (\n" + "".join(f"\t{line}\n" for line in lines) + ")\n\n"
+        for word, lines in (("godebug", settings), ("replace", replacements))
+        if lines
+    )
 
 
 def pin(part: str, version: str) -> None:
@@ -66,9 +71,11 @@ def pin(part: str, version: str) -> None:
         (at / "go.mod").write_text(f"module runwright/tools/{part}\n", encoding="utf-8")
         answer = json.loads(go("mod", "download", "-json", f"{named}@{version}", at=at))
         declared = json.loads(go("mod", "edit", "-json", answer["GoMod"], at=at))
-        lines = [f"module runwright/tools/{part}", "", f"go {declared['Go']}", ""]
-        lines += [*repeated(declared, version), "", f"require {named} {version}"]
-        (at / "go.mod").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (at / "go.mod").write_text(
+            f"module runwright/tools/{part}\n\ngo {declared['Go']}\n\n"
+            f"{repeated(declared, version)}require {named} {version}\n",
+            encoding="utf-8",
+        )
         go("get", "-tool", *(f"{package}@{version}" for package in packages), at=at)
         go("mod", "edit", "-fmt", at=at)
         folder.mkdir(exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from functools import cache
@@ -12,6 +13,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 import debian
 import install
+
+# `make e2e-matrix` runs the tests with some programs in another version: `newest`, `oldest`.
+OTHER = os.environ.get("RUNWRIGHT_E2E_VERSIONS", "")
 
 
 class Missing(Exception):
@@ -27,16 +31,22 @@ def find(name: str) -> Path:
     if name == "redis-server":
         there = debian.find(install.folder())
     else:
-        there = install.target(name)
+        there = install.target(chosen(name))
     if there is None or not there.exists():
-        target = "e2e-tools" if name in install.CONTROL_PLANE else "tools"
+        target = "tools" if name.startswith("kustomize") else "e2e-tools"
         raise Missing(f"there is no {name}; make {target} gets it")
     return there
 
 
 def version(name: str) -> str:
     """The pinned version of a program, as `v1.34.4`."""
-    return install.pinned(name)
+    return install.pinned(chosen(name))
+
+
+def chosen(name: str) -> str:
+    """The tool of `tools/install.py` that serves under that name in this session."""
+    other = f"{name}-{OTHER}"
+    return other if other in install.TOOLS else name
 
 
 @cache

@@ -2,7 +2,7 @@ module runwright/tools/training-operator
 
 go 1.26.0
 
-tool github.com/kubeflow/training-operator/cmd/training-operator.v1
+require github.com/kubeflow/training-operator v1.9.4
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -32,7 +32,6 @@ require (
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/kubeflow/training-operator v1.9.4 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
@@ -77,3 +76,5 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 	volcano.sh/apis v1.9.0 // indirect
 )
+
+tool github.com/kubeflow/training-operator/cmd/training-operator.v1
