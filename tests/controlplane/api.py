@@ -120,23 +120,32 @@ class Api(Server):
         return applied
 
     def apply_all(self, manifests: Iterable[Manifest], manager: str = "tests") -> list[Manifest]:
-        """The objects after a server-side apply of each, what others refer to first.
+        """The objects after a server-side apply of each: see `create_all`."""
+        return self._all(manifests, lambda each: self.apply(each, manager))
 
-        Waits until the kinds that definitions among them bring are served. Objects of one rank
-        are applied side by side.
+    def create_all(self, manifests: Iterable[Manifest]) -> list[Manifest]:
+        """The objects as they were made, what others refer to first.
+
+        Objects of one rank are made side by side, and the kinds that definitions bring are served
+        before the others are made.
         """
+        return self._all(manifests, self.create)
+
+    def _all(
+        self, manifests: Iterable[Manifest], write: Callable[[Manifest], Manifest]
+    ) -> list[Manifest]:
         ranks: dict[int, list[Manifest]] = {}
         for each in manifests:
             rank = FIRST.index(each["kind"]) if each["kind"] in FIRST else len(FIRST)
             ranks.setdefault(rank, []).append(each)
-        applied: list[Manifest] = []
+        made: list[Manifest] = []
         with ThreadPoolExecutor(8) as pool:
             for rank in sorted(ranks):
-                applied += pool.map(lambda each: self.apply(each, manager), ranks[rank])
-                if FIRST[rank : rank + 1] == FIRST[:1]:
+                made += pool.map(write, ranks[rank])
+                if rank == 0:
                     for each in ranks[rank]:
                         self._established(each)
-        return applied
+        return made
 
     def _established(self, definition: Manifest) -> None:
         name = definition["metadata"]["name"]

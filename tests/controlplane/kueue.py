@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from controlplane.api import Refused
+from controlplane.api import Manifest, Refused
 from controlplane.binaries import module
 from controlplane.certificates import issue
 from controlplane.installing import brought, fitted, with_certificate
@@ -40,13 +40,21 @@ def configuration(certificate: Path, webhooks: int, health: int, metrics: int) -
     return changed
 
 
+def objects(certificate: Path, webhooks: int) -> list[Manifest]:
+    """What Kueue brings."""
+    return with_certificate(
+        fitted(brought(module(MODULE) / "config" / "default"), SERVICE, webhooks),
+        "kueue-webhook-server-cert",
+        certificate,
+    )
+
+
 def start(stack: Stack) -> None:
     """Install what Kueue brings, and start it; it is not yet ready."""
     webhooks, health, metrics = free_ports(3)
     certificate = stack.folder / "certificates" / NAME
     issue(certificate, "kueue-ca", [f"DNS:{SERVICE}.{NAMESPACE}.svc"])
-    objects = fitted(brought(module(MODULE) / "config" / "default"), SERVICE, webhooks)
-    stack.api.apply_all(with_certificate(objects, "kueue-webhook-server-cert", certificate))
+    stack.api.create_all(objects(certificate, webhooks))
     config = stack.folder / "kueue.yaml"
     config.write_text(
         yaml.safe_dump(configuration(certificate, webhooks, health, metrics)), encoding="utf-8"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,9 +81,16 @@ class Server:
     ) -> Any:
         """The server's answer to one request: JSON decoded, else its text.
 
-        Raises Refused for any answer of 400 and above, and urllib3's errors where there is none.
+        A server that asks to come back later, as it does for a kind that it has only just learnt
+        of, is asked again until `seconds` have passed. Raises Refused for any answer of 400 and
+        above, and urllib3's errors where there is none.
         """
-        answer = self.send(method, path, body, query, form, seconds, stream=False)
+        ends = time.monotonic() + seconds
+        while True:
+            answer = self.send(method, path, body, query, form, seconds, stream=False)
+            if answer.status != 429 or time.monotonic() >= ends:
+                break
+            time.sleep(0.1)
         text = answer.data.decode()
         if answer.status >= 400:
             raise _refusal(answer.status, text)

@@ -89,8 +89,11 @@ class Stack:
             raise
 
     def stop(self) -> None:
-        """End all of its processes; may be called twice, and after a start that failed."""
-        self.processes.stop(seconds=0.5)
+        """Kill all of its processes at once; may be called twice, and after a start that failed.
+
+        Their logs then end with what they did last, not with complaints about each other.
+        """
+        self.processes.stop(seconds=0)
 
     def __enter__(self) -> Self:
         self.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -126,6 +127,54 @@ def test_a_namespace_that_is_deleted_goes_with_what_is_in_it(stack: Stack) -> No
     stack.api.delete("v1/Namespace", name)
     stack.api.gone("v1/Namespace", name)
     assert stack.api.find("v1/ConfigMap", "settings", name) is None
+
+
+def test_a_watch_tells_what_is_there_and_then_each_change_once(
+    stack: Stack, namespace: str
+) -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap"}
+    settings["metadata"] = {"name": "old", "namespace": namespace, "labels": {"a": "b"}}
+    stack.api.create(settings)
+    seen: list[tuple[str, str]] = []
+
+    def changes() -> Iterator[None]:
+        new = {**settings, "metadata": {**settings["metadata"], "name": "new"}}
+        stack.api.create(new)
+        yield
+        # Quiet for longer than one stream lasts.
+        time.sleep(2.5)
+        stack.api.patch("v1/ConfigMap", "new", namespace, {"data": {"c": "d"}})
+        yield
+        stack.api.delete("v1/ConfigMap", "old", namespace)
+        yield
+
+    to_come = changes()
+    for event in stack.api.watch("v1/ConfigMap", namespace, labels="a=b", seconds=60):
+        seen.append((event.type, event.object["metadata"]["name"]))
+        assert event.object["kind"] == "ConfigMap"
+        if next(to_come, "none left") == "none left":
+            break
+    assert seen == [("ADDED", "old"), ("ADDED", "new"), ("MODIFIED", "new"), ("DELETED", "old")]
+
+
+def test_another_user_may_do_what_is_granted_and_no_more(stack: Stack, namespace: str) -> None:
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]
+    group = "rbac.authorization.k8s.io"
+    here = {"name": "reader", "namespace": namespace}
+    role = {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": here, "rules": rules}
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": here,
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "reader"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "kim"}],
+    }
+    stack.api.create_all([role, binding])
+    kim = stack.api.acting("kim")
+    assert stack.api.until(lambda: kim.list("v1/ConfigMap", namespace))
+    with pytest.raises(Refused, match='User "kim" cannot list resource "secrets"') as refusal:
+        kim.list("v1/Secret", namespace)
+    assert refusal.value.code == 403
 
 
 def test_the_operator_refuses_a_container_of_another_name(stack: Stack, namespace: str) -> None:
@@ -269,13 +318,16 @@ def test_what_kueue_may_give_out_is_what_the_policy_says_that_nodes_have(
     cluster, objects = platform
     settled(stack, objects)
     given: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
-    for kind in ("Cohort", "ClusterQueue"):
-        for found in stack.api.list(f"{QUEUES}/{kind}"):
-            for group in found["spec"].get("resourceGroups", ()):
-                for flavor in group["flavors"]:
-                    for resource in flavor["resources"]:
-                        quota = amount(resource["nominalQuota"])
-                        given[flavor["name"], resource["name"]] += quota
+    for each in objects:
+        if each["kind"] not in ("Cohort", "ClusterQueue"):
+            continue
+        found = stack.api.read(each)
+        assert found is not None
+        for group in found["spec"].get("resourceGroups", ()):
+            for flavor in group["flavors"]:
+                for resource in flavor["resources"]:
+                    quota = amount(resource["nominalQuota"])
+                    given[flavor["name"], resource["name"]] += quota
     has = capacity(cluster)
     assert {key: given[key] for key in has} == has
     # No flavor gives out accelerators that its nodes do not have.
