@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterable, Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from compiler.diagnostics import CompilerError
+from compiler.runs.refusals import advice, complaint
 from compiler.suggestions import choose
 
 # A publish must not depend on the settings of whoever runs it.
@@ -48,17 +48,8 @@ class NoGit(CompilerError):
     """The folder is in no git repository."""
 
 
-# What git says besides: how it went on, and advice for whoever sits before it.
-_ASIDE = re.compile(
-    r"(?:To |hint:|warning:|Please make sure you have|and the repository exists"
-    r"|fatal: Could not read from remote|error: failed to push|remote:\s*$|\s*$)",
-    re.IGNORECASE,
-)
-_MOST = 3
-
-
 class GitError(CompilerError):
-    """Git refused; the message is its own, see `complaint`."""
+    """Git refused; the message is its own, see `runs.refusals`."""
 
     status = 1
 
@@ -346,19 +337,20 @@ class Git:
         ref = f"refs/heads/{branch}"
         words = ("push", "--quiet", "--no-verify", "--no-follow-tags", "--no-recurse-submodules")
         lease = f"--force-with-lease={ref}:{expected or ''}"
-        try:
-            self.run(*words, lease, remote, f"{commit}:{ref}")
-        except GitError as error:
-            # The answer may have been lost on its way: what counts is where the branch is.
-            now = self.remote(remote).heads.get(branch)
+        status, _, said = self.attempt(*words, lease, remote, f"{commit}:{ref}")
+        if status:
+            # The answer may have been lost on its way: what counts is where the branch is. Who
+            # cannot ask either learns of the push, which is what failed first.
+            refused = f"git push: {complaint(said)}"
+            try:
+                now = self.remote(remote).heads.get(branch)
+            except GitError:
+                now = expected
             if now not in (expected, commit):
-                raise Rejected(str(error)) from None
+                raise Rejected(refused)
             if now != commit:
-                raise GitError(
-                    str(error),
-                    f"publish must be allowed to push to `{branch}`; for one that is protected, "
-                    "set `branch` in [tool.compiler.publish] to another",
-                ) from None
+                name = "the remote" if ":" in remote or "/" in remote else remote
+                raise GitError(refused, advice(said, name, branch))
 
     def mark(self, remote: str, commit: str, branch: str, expected: str | None) -> None:
         """Note at the remote, beside its branches, the newest publish commit of a branch.
@@ -379,15 +371,6 @@ class Remote(Struct):
     default: str | None = None
     heads: dict[str, str] = field(default_factory=dict[str, str])
     marks: dict[str, str] = field(default_factory=dict[str, str])
-
-
-def complaint(said: Iterable[str]) -> str:
-    """What git complains of, in a line: what matters of its standard error, without passwords."""
-    lines = [line.rstrip() for line in said]
-    telling = [line for line in lines if not _ASIDE.match(line)] or lines[-1:]
-    words = [re.sub(r"^(?:(?:remote|fatal|error):\s+)+", "", line.strip()) for line in telling]
-    told = "; ".join(dict.fromkeys(words[:_MOST])) or "failed"
-    return re.sub(r"(?<=://)[^/@\s]+@", "", told)
 
 
 def _is_place(root: Path, name: str) -> bool:

@@ -15,7 +15,8 @@ from datetime import datetime
 from pathlib import Path
 
 from compiler.diagnostics import CompilerError
-from compiler.runs.git import Git, GitError, complaint
+from compiler.runs.git import Git, GitError
+from compiler.runs.refusals import complaint
 
 CACHE = ".cache"
 # The first version with `git merge-tree --write-tree`.

@@ -20,10 +20,11 @@ from compiler.runs import decisions
 from compiler.runs.books import LostHistory, read_books
 from compiler.runs.chain import publish_commits
 from compiler.runs.entries import Entry
-from compiler.runs.git import Git, complaint
+from compiler.runs.git import Git
 from compiler.runs.ledgerfile import parse
 from compiler.runs.observations import Observation, Observed
 from compiler.runs.publishing import Published, Request, publish
+from compiler.runs.refusals import advice, complaint
 
 LR2 = "[--lr, 2e-4]"
 
@@ -1013,6 +1014,32 @@ def test_a_remote_of_another_name_is_named(
 )
 def test_what_git_complains_of_is_what_matters_of_it(lines: list[str], said: str) -> None:
     assert complaint(lines) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("remote: error: GH006: Protected branch update failed for refs/heads/live.", "`branch`"),
+        ("remote: error: GH013: Repository rule violations found", "`branch`"),
+        (" ! [remote rejected] live -> live (pre-receive hook declined)", "`branch`"),
+        ("remote: Permission to a/b.git denied to robot[bot].", "contents: write"),
+        ("fatal: unable to access 'https://x/': The requested URL returned error: 403", "write}"),
+        ("git@x: Permission denied (publickey).", "credentials"),
+        ("fatal: could not read Username for 'https://x': terminal prompts disabled", "credential"),
+        ("remote: HTTP Basic: Access denied\nfatal: Authentication failed", "credentials"),
+        ("fatal: unable to access 'https://x/': Could not resolve host: x", "can be reached"),
+        ("ssh: connect to host x port 22: Connection refused", "can be reached"),
+        ("fatal: unable to access 'https://x/': Failed to connect to x port 443", "can be reached"),
+        ("error: RPC failed; HTTP 502 curl 22", "can be reached"),
+        ("error: unable to write file: No space left on device", "make room"),
+        ("remote: error: File a is 120.00 MB; this exceeds the file size limit", "make room"),
+        ("fatal: 'x' does not appear to be a git repository", "set-url upstream ADDRESS"),
+        ("remote: Repository not found.", "set-url upstream ADDRESS"),
+        ("error: something that no host has said yet", "`branch`"),
+    ],
+)
+def test_a_push_that_fails_is_answered_by_what_git_says(said: str, told: str) -> None:
+    assert told in advice(said.splitlines(), "upstream", "live")
 
 
 def test_publish_works_from_within_a_hook(
