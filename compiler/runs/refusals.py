@@ -22,8 +22,8 @@ _CAUSES = (
             r"|not allowed to push code to protected"
         ),
         (
-            "publish must be allowed to push to `{branch}`; for one that is protected, set `branch` in "
-            "[tool.compiler.publish] to another"
+            "publish must be allowed to push to `{branch}`; for one that is protected, set `branch` "
+            "in [tool.compiler.publish] to another"
         ),
     ),
     (
@@ -40,8 +40,8 @@ _CAUSES = (
             r"|returned error: 401|host key verification failed"
         ),
         (
-            "give git credentials for `{remote}`: in a workflow, `actions/checkout` keeps them unless "
-            "`persist-credentials: false` is set"
+            "give git credentials for `{remote}`: in a workflow, `actions/checkout` keeps them "
+            "unless `persist-credentials: false` is set"
         ),
     ),
     (
