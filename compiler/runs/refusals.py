@@ -22,8 +22,8 @@ _CAUSES = (
             r"|not allowed to push code to protected"
         ),
         (
-            "publish must be allowed to push to `{branch}`; for one that is protected, set `branch` "
-            "in [tool.compiler.publish] to another"
+            "publish must be allowed to push to `{branch}`; for a protected one, set `branch` in "
+            "[tool.compiler.publish] to another"
         ),
     ),
     (
