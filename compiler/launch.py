@@ -171,6 +171,20 @@ def script(container: Container) -> tuple[Word, int] | None:
     return None if index is None else (words[start + index], start + index)
 
 
+def scripts(container: Container) -> frozenset[int]:
+    """The indices of all words that are a shell's script, also of one that another program starts.
+
+    Such as `torchrun --no-python bash -c SCRIPT`, where each process is a shell.
+    """
+    texts = [word.text for word in container.words]
+    found = (
+        (start, shell.script_index(texts[start:]))
+        for start, text in enumerate(texts)
+        if shell.program(text) in shell.SHELLS
+    )
+    return frozenset(start + index for start, index in found if index is not None)
+
+
 @lru_cache(maxsize=4096)
 def starts_torchrun(words: tuple[str, ...]) -> bool:
     """Whether a command starts torchrun or accelerate, whose processes torch's agent ends."""

@@ -47,7 +47,7 @@ from collections.abc import Iterator
 
 from compiler.diagnostics import Severity
 from compiler.environment import added, identity_names, reaches
-from compiler.launch import script
+from compiler.launch import scripts
 from compiler.model import Run
 from compiler.programs import every_container
 from compiler.rules import Report, Rule
@@ -80,9 +80,9 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             known |= identity_names(run)
         if reaches(site.backend, container.kind):
             known |= set(added(run, site.backend))
-        inside = script(container)
+        inside = scripts(container)
         for index, word in enumerate(container.words):
-            if "$" not in word.text or (inside is not None and index == inside[1]):
+            if "$" not in word.text or index in inside:
                 continue
             if container.command is None and any(letter.isspace() for letter in word.text):
                 # It may be the script of an entrypoint that is a shell.

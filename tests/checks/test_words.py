@@ -187,6 +187,19 @@ def test_a_shell_variable_without_a_shell(extra: str, line: int, column: int, he
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "[bash, -c, 'exec torchrun t.py $A']",
+        "[env, B=1, sh, -euc, 'exec torchrun t.py ${A}']",
+        "[torchrun, --no-python, sh, -c, 'exec python t.py --of=$RANK']",
+    ],
+)
+def test_a_shell_variable_where_a_shell_runs(command: str) -> None:
+    found = findings(job(f"command: {command}"))
+    assert not [one for one in found if one.rule == "unexpanded-shell-variable"]
+
+
+@pytest.mark.parametrize(
     ("extra", "line", "column", "message", "help"),
     [
         ('args: ["$(NOPE)"]', 7, 8, "no variable NOPE", "$$(NOPE)"),
