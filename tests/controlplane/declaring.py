@@ -187,9 +187,9 @@ def size(job: Fields, draw: Random, cluster: str, kind: str, shape: str) -> None
             job["shm_size"] = "256Mi"
     elif draw.random() < 0.2:
         job |= {"cpu": 12, "memory": "48Gi", "shm_size": "8Gi"}
-    if draw.random() < 0.2:
-        if cluster != "west" or kind != "MIG-1g.10gb":
-            job["ephemeral_storage"] = draw.choice(("20Gi", "500M"))
+    # The queue of the slices has no disk.
+    if draw.random() < 0.2 and kind != "MIG-1g.10gb":
+        job["ephemeral_storage"] = draw.choice(("20Gi", "500M"))
 
 
 def queue(job: Fields, draw: Random, cluster: str, kind: str, shape: str) -> None:
