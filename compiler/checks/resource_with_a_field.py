@@ -58,6 +58,8 @@ RULE = Rule(
 )
 # What the numbers of these are worth where somebody writes them as a plain number of devices.
 _UNITS = {"cpu": "", "memory": "Gi", "ephemeral-storage": "Gi"}
+# What other tools call accelerators.
+_ACCELERATORS = frozenset({"gpu", "gpus", "accelerator", "accelerators", "num_gpus", "num-gpus"})
 
 
 def check(run: Run, site: Site) -> Iterator[Report]:
@@ -91,5 +93,14 @@ def _problem(member: Member, name: str, count: int, site: Site) -> tuple[str, st
         )
     if is_device(name):
         return None
+    if name.casefold() in _ACCELERATORS:
+        own = member.devices.name if member.devices is not None else None
+        kind = own or next(iter(catalogue), None)
+        if kind is not None:
+            meant = f"{kind}:{min(count, catalogue[kind].per_node)}"
+            return (
+                f"`{name}` is no resource of a container: `accelerators` is the field for it",
+                "take it out" if own else f"write accelerators: {meant} instead",
+            )
     meant = whole if "/" in name else "its whole name, such as rdma/hca_shared_devices_a"
     return f"`{name}` is no resource of a container", f"write {meant}"

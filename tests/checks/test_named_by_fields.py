@@ -63,11 +63,30 @@ REPORTED = {
         "write ephemeral_storage: 5Gi instead",
     ),
     "no device": (
+        job("resources: {hca: 1}"),
+        "resource-with-a-field",
+        "7:13",
+        "`hca` is no resource of a container",
+        "write its whole name",
+    ),
+    "accelerators by another tool's word": (
         job("resources: {gpu: 8}"),
         "resource-with-a-field",
         "7:13",
-        "`gpu` is no resource of a container",
-        "write its whole name",
+        "`gpu` is no resource of a container: `accelerators` is the field for it",
+        "take it out",
+    ),
+    "accelerators by another tool's word alone": (
+        job(
+            "command: [python, train.py]\nresources: {gpus: 2}",
+            image="gpu-exporter",
+            accelerators=None,
+            queue="data",
+        ),
+        "resource-with-a-field",
+        "7:13",
+        "`accelerators` is the field for it",
+        "write accelerators: H100:2 instead",
     ),
     "two sidecars of one name": (
         job(f"{SIDES}, {{name: a, image: gpu-exporter, memory: 1Gi}}]"),
