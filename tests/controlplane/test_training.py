@@ -61,7 +61,7 @@ def saving(seconds: float, grace: str, **fields: object) -> str:
     )
 
 
-MINI = {"samples": 512, "epochs": 150, "batch": 64, "width": 32, "lr": 0.01}
+MINI = {"samples": 512, "epochs": 60, "batch": 64, "width": 32, "lr": 0.01}
 JOBS = {
     "mini": job(
         num_nodes=2,

@@ -21,8 +21,6 @@ from controlplane.kubelet.podrun import Place, PodRun
 from controlplane.kubelet.processes import Process
 
 Object = dict[str, Any]
-# Seconds between two signs of life of the nodes.
-BEAT = 8.0
 
 
 class Kubelet:
@@ -61,7 +59,7 @@ class Kubelet:
         self.failures: list[BaseException] = []
         self._threads = [
             threading.Thread(target=self._kept, args=(work,), name=f"kubelet {work.__name__}")
-            for work in (self._follow, self._beat, self._resolve)
+            for work in (self._follow, self._resolve)
         ]
         self._keeper = subprocess.Popen(
             [sys.executable, "-I", "-S", str(Path(keeper.__file__)), str(self.root)],
@@ -202,11 +200,6 @@ class Kubelet:
             self.cluster.register(node)
             self._nodes[name] = node
         self.cluster.bind(pod, node["metadata"]["name"])
-
-    def _beat(self) -> None:
-        while not self._stopped.wait(BEAT):
-            for name in list(self._nodes):
-                self.cluster.beat(name)
 
     def _resolve(self) -> None:
         """Keep each pod's list of names: a Service resolves while its pod is ready."""

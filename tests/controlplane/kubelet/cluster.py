@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from controlplane.api import Api, Refused
 
 Object = dict[str, Any]
-LEASES = "kube-node-lease"
 
 
 class Cluster(Protocol):
@@ -26,10 +24,6 @@ class Cluster(Protocol):
 
     def register(self, node: Object) -> None:
         """Make a node known, and ready."""
-        ...
-
-    def beat(self, node: str) -> None:
-        """Say that a node is alive."""
         ...
 
     def forget(self, node: str) -> None:
@@ -70,25 +64,12 @@ class ServedCluster:
             self._api.create({key: value for key, value in node.items() if key != "status"})
         status = {"status": node["status"]}
         self._api.patch("v1/Node", name, None, status, "strategic", subresource="status")
-        self.beat(name)
-
-    def beat(self, node: str) -> None:
-        """Renew the node's lease, without which its pods are evicted after a minute."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        self._api.apply(
-            {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": {"name": node, "namespace": LEASES},
-                "spec": {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": now},
-            },
-            "test-kubelet",
-        )
+        # The server itself makes every new node one that is not ready.
+        self._api.patch("v1/Node", name, None, {"spec": {"taints": None}})
 
     def forget(self, node: str) -> None:
         """Take a node away."""
         self._api.delete("v1/Node", node)
-        self._api.delete("coordination.k8s.io/v1/Lease", node, LEASES)
 
     def bind(self, pod: Object, node: str) -> None:
         """Put a pod on a node, as a scheduler does; nothing where it is gone by now."""

@@ -78,9 +78,6 @@ class PaperCluster:
         """Make a node known."""
         self.nodes[node["metadata"]["name"]] = node
 
-    def beat(self, node: str) -> None:
-        """Say that a node is alive."""
-
     def forget(self, node: str) -> None:
         """Take a node away."""
         del self.nodes[node]
