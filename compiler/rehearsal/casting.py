@@ -20,6 +20,7 @@ from compiler.launch import Launch, main, script
 from compiler.model import Member, Run
 from compiler.programs import training
 from compiler.refusals import CompilerError
+from compiler.rehearsal import accelerators
 from compiler.rehearsal.folders import Paths, contents, copy_image, lay_out, nest, rewrite_files
 from compiler.rehearsal.interpreter import Interpreter, put_on_path
 from compiler.rehearsal.ports import free_port, taken
@@ -231,6 +232,9 @@ def _words(
     head = words[: len(words) - len(inner)]
     if head:
         head[4] = str(scale.grace)
+    launch = launch_of(made, member)
+    flags = accelerators.unseen(launch, member.processes, scale)
+    inner = accelerators.told(inner, flags, accelerators.single(launch, scale))
     return head + with_counts(inner, scale)
 
 
@@ -306,6 +310,12 @@ def _told(made: RunResult, scale: Scale, here: int) -> list[str]:
     if made.site.backend == "pytorchjob":
         found.append(f"the nodes' names are {SELF}, and port {port(run)} is {here}")
     found.append(f"accelerators are hidden: gloo on CPUs, over {LOOPBACK}")
+    launch = launch_of(made, run.others)
+    flags = accelerators.unseen(launch, run.others.processes, scale)
+    if flags:
+        found.append(f"accelerate, which sees no accelerators, is given {' '.join(flags)}")
+    if accelerators.single(launch, scale):
+        found.append("--multi_gpu is left out: accelerate refuses it for one process")
     if run.grace != scale.grace:
         found.append(f"the grace is {scale.grace} s for {run.grace} s")
     if run.elastic is not None:

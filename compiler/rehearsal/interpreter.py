@@ -107,6 +107,7 @@ def put_on_path(
         "python3": [str(python.path)],
         "torchrun": [str(python.path), "-m", "torch.distributed.run"],
         "accelerate": [str(python.path), "-m", "accelerate.commands.accelerate_cli"],
+        "accelerate-launch": [str(python.path), "-m", "accelerate.commands.launch"],
     }
     adding = launch.program if launch is not None and more else None
     for name, words in programs.items():

@@ -84,7 +84,7 @@ def with_counts(words: Sequence[str], scale: Scale) -> list[str]:
         (_WORLD, str(scale.world)),
     ):
         flag = "|".join(names)
-        inside = re.compile(rf"(--(?:{flag})(?:=|\s+)[\"']?)(?:\d+:)?\d+(?![\w:])")
+        inside = re.compile(rf"(--(?:{flag})(?:=|\s+)[\"']?)(?:(?:\d+:)?\d+|auto|gpu)(?![\w:])")
         made = [inside.sub(rf"\g<1>{value}", word) for word in made]
         for index, word in enumerate(made[:-1]):
             if (

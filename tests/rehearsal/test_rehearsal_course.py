@@ -425,7 +425,7 @@ def test_variables_that_double_each_other_are_refused_before_they_fill_the_memor
         ),
         (
             ["torchrun", "--nnodes=4", "--nproc-per-node=gpu"],
-            ["torchrun", "--nnodes=3", "--nproc-per-node=gpu"],
+            ["torchrun", "--nnodes=3", "--nproc-per-node=2"],
         ),
         (["--nnodes", "2:4"], ["--nnodes", "3"]),
         (
@@ -435,6 +435,10 @@ def test_variables_that_double_each_other_are_refused_before_they_fill_the_memor
         (
             ["bash", "-c", "torchrun --nproc_per_node 8 a.py 8"],
             ["bash", "-c", "torchrun --nproc_per_node 2 a.py 8"],
+        ),
+        (
+            ["bash", "-c", "torchrun --nproc_per_node gpu a.py gpu"],
+            ["bash", "-c", "torchrun --nproc_per_node 2 a.py gpu"],
         ),
         (["--nproc_per_node", "$PET_NPROC_PER_NODE"], ["--nproc_per_node", "$PET_NPROC_PER_NODE"]),
     ],
