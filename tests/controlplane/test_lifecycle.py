@@ -137,6 +137,31 @@ def test_a_reverted_publish_commit_starts_and_stops_nothing(
     assert team.births() == {"one-r1": 1, "one-r2": 1, "two-r1": 1, "two-r2": 1}
 
 
+def test_a_change_is_not_lost_while_a_run_is_still_stopping(
+    following: Following, team: Team
+) -> None:
+    both(team)
+    following.change()
+    team.until("one-r1", "two-r1")
+    # A finalizer holds the object as long as pods with a grace of minutes would.
+    run = ("batch/v1/Job", "one-r1", team.namespace)
+    held = [*team.run("one-r1")["metadata"].get("finalizers", []), "example.com/held"]
+    team.api.patch(*run, {"metadata": {"finalizers": held}})
+    team.write("one", None)
+    following.configuration.change()
+    following.syncer.look()
+    team.until("two-r1")
+    team.write("two", None)
+    team.write("three", job())
+    following.configuration.change()
+    following.syncer.look()
+    time.sleep(15)
+    stopping = team.api.get(*run)["metadata"]["finalizers"]
+    team.api.patch(*run, {"metadata": {"finalizers": [f for f in stopping if f != held[-1]]}})
+    team.until("three-r1")
+    team.api.gone(*run)
+
+
 @pytest.mark.parametrize("make", [job, distributed], ids=["Job", "PyTorchJob"])
 def test_an_ended_run_is_refused_to_everybody(
     following: Following, team: Team, make: Callable[[], str]
