@@ -4,7 +4,8 @@
 Reports a mount that has none, or several, of `claim`, `config_map`, `secret` and `scratch`.
 
 ## Why it is bad
-A volume has one source. The API server refuses a pod with two, and none is a mount of nothing.
+A volume has one source. The API server refuses a pod with two when it is made, and makes an empty
+folder of none: the run would find no data there.
 
 ## Example
 ```yaml

@@ -7,9 +7,10 @@ keyed list that are listed twice, two sources for one volume or variable. What t
 run already has under the same name need not be said again.
 
 ## Why it is bad
-The API server drops a field of a PyTorchJob's template that it does not know, without a word, and
-the run starts without it. A value of another type is refused only when the pods are made, in the
-operator's log.
+Under server-side apply the API server refuses an object with a field that it does not know, or
+with a value of another type, and with it a syncer applies nothing of the folder. By any other way
+such a field is dropped, and the run starts without it. Words that Kubernetes does not know, and
+two sources for one volume, pass in a PyTorchJob: its pods are refused when the operator makes them.
 
 ## Example
 ```yaml

@@ -6,9 +6,10 @@ longer than 15 characters, with two hyphens beside each other or without a lette
 PyTorchJob the rendezvous port under another name and its name `pytorchjob-port` on another port.
 
 ## Why it is bad
-All containers of a pod have one network, so the second process cannot bind the port. The operator
-copies the ports of the training container into a Service, and where that is refused the job loops
-in errors while its pods run and wait.
+All containers of a pod have one network, so the second process cannot bind the port. A number that
+one container lists twice is refused with the whole object, a bad name when the pods are made. The
+operator copies the ports of the training container into a Service, and where that is refused the
+job loops in errors while its pods run and wait.
 
 ## Example
 ```yaml

@@ -7,8 +7,9 @@ a container in the same list is no second one: it is merged into it. Sidecars ar
 to Kubernetes.
 
 ## Why it is bad
-The API server refuses a pod in which two containers have one name, and it does so only when the
-pods are made: the run is admitted and has none.
+The API server refuses a pod in which two containers have one name. Where both are in one list, it
+refuses the PyTorchJob itself; where one is a sidecar or an init container and the other is not, it
+does so only when the pods are made: the run is admitted and has none.
 
 ## Example
 ```yaml

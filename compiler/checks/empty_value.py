@@ -5,8 +5,9 @@ Reports a key with nothing after its colon, with `null` or `~`, and an empty lis
 one item is needed. An empty text is written `""`.
 
 ## Why it is bad
-Nothing after a colon is null to YAML. Kubernetes drops a null, so that the default comes back; a
-reader that turns it into text passes the word `None` to the program.
+Nothing after a colon is null to YAML. The API server drops a null from a Job, so that the default
+comes back, and refuses a PyTorchJob with one under server-side apply; a reader that turns it into
+text passes the word `None` to the program.
 
 ## Example
 ```yaml

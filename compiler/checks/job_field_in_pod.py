@@ -6,8 +6,9 @@ Reports fields of a PyTorchJob or a Job, such as `backoffLimit`, `replicas` or
 the same.
 
 ## Why it is bad
-`pod:` is merged into the template of the pods, which has no such field: the API server would drop
-it, and the limit that a reviewer sees would not be there.
+`pod:` is merged into the template of the pods, which has no such field. The API server refuses it
+under server-side apply, and with it a syncer applies nothing of the folder; by any other way it is
+dropped, and the limit that a reviewer sees is not there.
 
 ## Example
 ```yaml

@@ -5,8 +5,9 @@ Reports a mapping without a key that it needs, and a job that lacks one after th
 team, image, accelerators and base have been put under it.
 
 ## Why it is bad
-The API server refuses a pod without an image only when the run starts. What a policy file leaves
-out would be a guess for all jobs that read it.
+A run without an image is refused by the API server, or by the operator's webhook, and a syncer that
+cannot apply one object applies none of its folder. What a policy file leaves out would be a guess
+for all jobs that read it.
 
 ## Example
 ```yaml

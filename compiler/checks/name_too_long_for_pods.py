@@ -6,8 +6,8 @@ a Service carries the same name, and a Service's name has at most 63 characters:
 room for run 9999 and worker 9999.
 
 ## Why it is bad
-A longer name passes admission, and then no Service (or no pod) can be made: the job goes back to
-its queue for ever, or its pods run and never find each other.
+A longer name passes admission, and then no Service can be made: the operator tries again for ever,
+and its pods run and never find each other. Only beyond 63 characters is the object refused.
 
 ## Example
 ```yaml

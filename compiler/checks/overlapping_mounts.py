@@ -6,8 +6,9 @@ are one path), and a checkpoint path at or under another claim's mount, or on a 
 be written or is gone with the pod.
 
 ## Why it is bad
-The API server refuses pods in which two mounts have the same path, and it does so only when the
-operator makes the pods. Checkpoints under another mount end up on the wrong volume, or nowhere.
+The API server refuses an object in which two mounts of a container have the same path, and with it
+a syncer applies nothing of the folder. `/data` and `/data/` it takes for two, and one of them hides
+the other. Checkpoints under another mount end up on the wrong volume, or nowhere.
 
 ## Example
 ```yaml

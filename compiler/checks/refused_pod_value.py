@@ -7,7 +7,8 @@ another, probes and hooks that do nothing, and mounts of volumes that the pod do
 
 ## Why it is bad
 A PyTorchJob's template is not looked at in this depth when it is applied. The pods are refused when
-the operator makes them: the run is admitted, holds its accelerators, and never has a pod.
+the operator makes them: the run is admitted, holds its accelerators, and never has a pod. (A Job is
+refused at once.) A grace below nothing is not refused: the API server makes one second of it.
 
 ## Example
 ```yaml

@@ -5,8 +5,9 @@ Reports an environment variable that stands under `env` and under `secrets`, als
 come from different layers.
 
 ## Why it is bad
-Two entries of one name are legal in a pod, the last one counts, and some ways of applying it drop
-one of them without a word.
+Two entries of one name are legal in a pod, where the last one counts, and in nothing else: the API
+server refuses a PyTorchJob with them, and under server-side apply a Job, too. Other ways of
+applying it drop one of them without a word.
 
 ## Example
 ```yaml

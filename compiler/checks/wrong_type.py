@@ -7,7 +7,8 @@ for looking like something else: `1e-5` and `on` stay these letters.
 
 ## Why it is bad
 A lenient reader makes 1 out of `true`, 8 out of `"8.0"` and 1000 out of `1_000`, each reader in
-its own way. The API server refuses such values late, with a message about Go types.
+its own way. The API server refuses the whole object for one such value, with a message about its
+schema or about Go types.
 
 ## Example
 ```yaml
