@@ -52,7 +52,7 @@ registries:
 placements:
   fast: {node_labels: {node.example.com/disk: nvme}}
 topology:
-  zone: {label: topology.example.com/zone}
+  block: {label: topology.example.com/block}
   rack: {label: topology.example.com/rack}
 init_image: registry.example.com/mirror/alpine:3.22
 pod_security: restricted
@@ -199,9 +199,9 @@ def queue(job: Fields, draw: Random, cluster: str, kind: str, shape: str) -> Non
         job["queue"] = {"": "data", "MIG-1g.10gb": "interactive"}.get(kind, "research")
     if draw.random() < 0.6:
         job["priority"] = draw.choice(("low", "normal", "high"))
+    # Kueue's Topology of a cluster has one name, and here one control plane stands for all.
     if cluster != "east" and shape != "cpu" and draw.random() < 0.3:
-        level = "rack" if draw.random() < 0.5 else {"west": "block", "north": "zone"}[cluster]
-        job["topology"] = {draw.choice(("required", "preferred")): level}
+        job["topology"] = {draw.choice(("required", "preferred")): draw.choice(("rack", "block"))}
 
 
 def ends(job: Fields, draw: Random, cluster: str, kind: str, shape: str) -> None:

@@ -37,9 +37,9 @@ def levels(stack: Stack) -> Iterator[dict[str, str]]:
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": about})
         api.until(lambda name=name: api.get("v1/ServiceAccount", "default", name))
     for name, value in (("low", 100), ("normal", 1000), ("high", 10000)):
-        about = {"name": name}
-        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-        api.apply({**kind, "metadata": about, "value": value})
+        made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+        if api.find("scheduling.k8s.io/v1/PriorityClass", name) is None:
+            api.create({**made, "metadata": {"name": name}, "value": value})
     yield names
     for name in names.values():
         api.delete("v1/Namespace", name)
