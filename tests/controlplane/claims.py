@@ -29,15 +29,15 @@ REFUSED = _names(
 
 SEEN = _names(
     """
-    above-quota accelerator-not-in-queue bad-image-reference bad-path bad-secret-reference
+    above-quota accelerator-not-in-queue ambiguous-mount bad-image-reference bad-path
     circular-cohorts conflicting-ports deadline-not-timed elastic-range elastic-with-master
     elastic-without-launcher empty-value forbidden-base-value foreign-namespace host-path
     master-readiness-probe memory-in-milli missing-launcher missing-queue
     missing-rendezvous-endpoint more-nodes-than-exist name-too-long-for-pods
-    node-selector-beside-queue operator-container-refused operator-variable pod-restart-policy
-    queue-not-allowed queue-without-flavor quota-above-nodes quota-below-use
-    read-only-claim-written rendezvous-port-mismatch reserved-label resource-not-in-queue
-    root-refused-by-kubelet static-rendezvous-variable toleration-beside-queue
+    node-selector-beside-queue number-out-of-range operator-container-refused operator-variable
+    overlapping-mounts pod-restart-policy queue-not-allowed queue-without-flavor quota-above-nodes
+    quota-below-use read-only-claim-written rendezvous-port-mismatch reserved-label
+    resource-not-in-queue root-refused-by-kubelet static-rendezvous-variable toleration-beside-queue
     too-many-accelerators-per-node topology-without-queue unknown-choice unknown-priority
     unknown-queue unknown-topology unnamed-port unreachable-init-image
     """
@@ -105,10 +105,10 @@ NOT_SHOWN: dict[str, str] = {
 NO_CLAIM = _names(
     """
     accelerators-above-cap active-run-without-policy adopted-without-job argument-out-of-range
-    bad-accelerators bad-args-schema bad-duration bad-run-reference budget-passed
-    cap-above-quota claim-not-allowed conflicting-arguments control-character cost-above-limit
-    duplicate-key duration-above-cap edited-ledger empty-file ending-waiver executable-base
-    expired-declaration expired-stop expired-waiver far-base-path fixed-node-rank
+    bad-accelerators bad-args-schema bad-duration bad-run-reference bad-secret-reference
+    budget-passed cap-above-quota claim-not-allowed conflicting-arguments control-character
+    cost-above-limit duplicate-key duration-above-cap edited-ledger empty-file ending-waiver
+    executable-base expired-declaration expired-stop expired-waiver far-base-path fixed-node-rank
     fixed-rendezvous-address foreign-approver foreign-quota foreign-run-stopped
     grace-beyond-launcher grace-shorter-than-checkpoint idle-stop ineffective-waiver
     ineffective-weight invisible-character job-in-two-files lost-publish-commit lost-run merge-key
