@@ -210,7 +210,7 @@ class Api(Server):
         self,
         what: Callable[[], T],
         holds: Callable[[T], bool] = bool,
-        seconds: float = 30,
+        seconds: float = 60,
         said: str = "what was waited for",
     ) -> T:
         """The first value of `what()` for which `holds`; asked ten times a second at most.
@@ -234,7 +234,7 @@ class Api(Server):
                 raise TooLate(f"no {said} within {seconds:g} s; at last there was {shown[-4000:]}")
             time.sleep(0.1)
 
-    def gone(self, kind: str, name: str, namespace: str | None = None, seconds: float = 30) -> None:
+    def gone(self, kind: str, name: str, namespace: str | None = None, seconds: float = 60) -> None:
         """Wait until an object is no more. Raises TooLate."""
         self.until(
             lambda: self.find(kind, name, namespace),

@@ -17,7 +17,8 @@ def issue(folder: Path, authority: str, names: Sequence[str]) -> None:
     a DNS name too: open-policy-agent/cert-controller looks for it there, else issues anew.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _openssl(folder, "genrsa", "-out", "ca.key", "2048")
+    # The same reader takes the authority's key in the form of PKCS 1 alone.
+    _openssl(folder, "genrsa", "-traditional", "-out", "ca.key", "2048")
     _openssl(
         folder,
         *("req", "-x509", "-new", "-key", "ca.key", "-days", DAYS, "-out", "ca.crt"),

@@ -23,6 +23,10 @@ from controlplane.processes import Processes, free_ports
 # What a stack is made of beside etcd and the API server, in the order of its start.
 PARTS = ("kube-controller-manager", "training-operator", "kueue")
 
+# Seconds within which a part is ready. It takes ten; a machine on which everything is built and
+# tested at once has taken over sixty.
+PATIENCE = 180
+
 # Of the controller manager's own; the others need nodes, schedule nothing of ours, or a cloud.
 CONTROLLERS = (
     "namespace-controller",
@@ -83,7 +87,7 @@ class Stack:
                 ("kueue", kueue.ready),
             ):
                 if part in self.parts:
-                    self.processes.wait(part, lambda ready=ready: ready(self))
+                    self.processes.wait(part, lambda ready=ready: ready(self), PATIENCE)
         except BaseException:
             self.stop()
             raise
@@ -194,6 +198,7 @@ class Stack:
                 "--allow-privileged=true",
             ),
             ready=self._serves,
+            seconds=PATIENCE,
         )
 
     @property

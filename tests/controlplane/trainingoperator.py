@@ -69,11 +69,12 @@ def start(stack: Stack) -> None:
 
 def ready(stack: Stack) -> bool:
     """Whether the operator's webhook is what answers."""
+    template = {"spec": {"containers": [{"name": "misnamed", "image": "none"}]}}
     wrong = {
         "apiVersion": "kubeflow.org/v1",
         "kind": "PyTorchJob",
         "metadata": {"name": "probe", "namespace": "default"},
-        "spec": {"pytorchReplicaSpecs": {}},
+        "spec": {"pytorchReplicaSpecs": {"Master": {"template": template}}},
     }
     try:
         stack.api.create(wrong, dry_run=True)
