@@ -120,6 +120,46 @@ REPORTED = {
         "checkpoints at /tmp/ckpt would be written to scratch space, which cannot keep them",
         "add `claim:` to the checkpoint",
     ),
+    "checkpoints that an image needs, on no volume": (
+        job(checkpoint="{path: /ckpt}"),
+        "checkpoint-on-no-volume",
+        "6:20",
+        "no volume is mounted at /ckpt, so the checkpoints go with the pod: the image `llm-sft`",
+        "add `claim: checkpoints` to the checkpoint",
+    ),
+    "checkpoints for a retry, beside a mount": (
+        job(
+            "mounts: {/ckpts: {claim: logs}}\nretry: {max: 3}",
+            image="ddp-mini",
+            checkpoint="{path: /ckpt}",
+        ),
+        "checkpoint-on-no-volume",
+        "6:20",
+        "no volume is mounted at /ckpt, so the checkpoints go with the pod: a retry begins",
+        "add `claim: checkpoints` to the checkpoint",
+    ),
+    "checkpoints of an elastic run, mounted in a sidecar alone": (
+        job(
+            "num_nodes: {min: 1, max: 2}\nsidecars:\n  - name: exporter\n"
+            "    image: gpu-exporter\n    mounts: {/ckpt: {claim: checkpoints}}",
+            checkpoint="{path: /ckpt}",
+        ),
+        "checkpoint-on-no-volume",
+        "6:20",
+        "a new node finds none of them",
+        "add `claim: checkpoints` to the checkpoint",
+    ),
+    "checkpoints on a volume of pod: that goes with it": (
+        job(
+            "pod:\n  spec:\n    volumes: [{name: extra, emptyDir: {}}]\n    containers:\n"
+            "      - name: pytorch\n        volumeMounts: [{name: extra, mountPath: /ckpt/}]",
+            checkpoint="{path: /ckpt/here}",
+        ),
+        "checkpoint-on-no-volume",
+        "6:20",
+        "the checkpoints at /ckpt/here are lost with the pod's `emptyDir`",
+        "add `claim: checkpoints` to the checkpoint",
+    ),
     "a volume of pod: at a mount's path": (
         job(
             "mounts: {/logs: {claim: logs}}\n"
@@ -146,6 +186,15 @@ CLEAN = {
     "checkpoints inside a mount of their own claim": job(
         "mounts: {/out: {claim: checkpoints}}", checkpoint="{path: /out/ckpt, every: 30m}"
     ),
+    "checkpoints at the mount of a claim": job(
+        "mounts: {/ckpt: {claim: checkpoints}}\nretry: {max: 3}", checkpoint="{path: /ckpt}"
+    ),
+    "checkpoints on a claim of pod:": job(
+        f"{VOLUME}{{claimName: checkpoints}}\n    containers:\n      - name: pytorch\n"
+        "        volumeMounts: [{name: extra, mountPath: /ckpt}]",
+        checkpoint="{path: /ckpt}",
+    ),
+    "checkpoints that nobody looks for": job(image="ddp-mini", checkpoint="{path: /ckpt}"),
     "one path in two containers": job(
         "mounts: {/logs: {claim: logs}}\n"
         "sidecars: [{name: exporter, image: gpu-exporter, mounts: {/logs: {claim: logs}}}]"

@@ -56,6 +56,7 @@ NOT_SHOWN: dict[str, str] = {
     "bad-command": _KUBELET,
     "bad-image-reference": _KUBELET,
     "bad-path": _KUBELET,
+    "checkpoint-on-no-volume": _PROCESSES,
     "circular-variables": _KUBELET,
     "claim-of-two-runs": _KUBELET,
     "command-in-one-word": _KUBELET,
