@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from compiler.listnotation import mapping_by_name
 from compiler.nodes import Mapping, Node, Scalar, Sequence
 
 _RANGE = re.compile(r"\s*([0-9]{1,5})\s*(?:-|–|—|\.\.\.?|,|:|/|to)\s*([0-9]{1,5})\s*")
@@ -43,11 +44,16 @@ def plain_route(route: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return tuple(step for step in route if not (isinstance(step, str) and step.startswith("<")))
 
 
-def mapping_of(route: tuple[str | int, ...], node: Node) -> str | None:
-    """The mapping that a value, or a list, in its place was probably meant to be; else None."""
+def mapping_of(route: tuple[str | int, ...], node: Node, by_name: bool = False) -> str | None:
+    """The mapping that a value, or a list, in its place was probably meant to be; else None.
+
+    `by_name` tells that the mapping's keys are names of its author.
+    """
     key = key_of(route)
     if key == "num_nodes":
         return range_of(node)
+    if isinstance(node, Sequence) and by_name:
+        return mapping_by_name(key, node)
     if isinstance(node, Sequence):
         only = node[0] if len(node) == 1 else None
         return _shown(only) if isinstance(only, Mapping) else None
