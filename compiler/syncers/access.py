@@ -100,9 +100,10 @@ def roles(home: str) -> list[Object]:
         "resourceNames": [named(ENDED), named(TEAM)],
         "verbs": ["bind"],
     }
-    # Who creates a policy with parameters must be able to read all of them (Kubernetes,
-    # pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go).
-    read: Object = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
+    # Who creates a policy with parameters must be able to read all of them, and who binds it by a
+    # selector must be able to list them (Kubernetes, authz.go of validatingadmissionpolicy and of
+    # validatingadmissionpolicybinding in pkg/registry/admissionregistration).
+    read: Object = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
     return [
         _role(TEAM, _rules(of_teams())),
         _role(ENDED, _rules(OF_ENDED)),

@@ -185,6 +185,7 @@ def test_the_platforms_account_can_give_nobody_more_than_the_two_roles(
         assert not rights.allowed(account, "create", api, resource, "flux-system", "x")
     # Kubernetes lets nobody write a policy over parameters that he cannot read.
     assert rights.allowed(account, "get", "", "configmaps", "", "*")
+    assert rights.allowed(account, "list", "", "configmaps", "", "*")
 
 
 @pytest.mark.kustomize
