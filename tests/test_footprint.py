@@ -14,12 +14,12 @@ def test_a_sum_worked_out_by_hand() -> None:
     shape = shape_of(layers=2, width=10, vocabulary=100)
     assert shape.parameters == 12 * 2 * 100 + 1000 == 3400
     whole = footprint(shape, sequence=8, micro_batch=2, precision=4)
-    assert whole == (13600, 13600, 27200, 0, 2 * 16 * 10 * 16 * 4, 4 * 100 * 16)
-    assert whole.total == 13600 + 13600 + 27200 + 20480 + 6400
+    assert whole == (13600, 13600, 27200, 0, 2 * 18 * 10 * 16 * 4, 4 * 100 * 16)
+    assert whole.total == 13600 + 13600 + 27200 + 23040 + 6400
     half = footprint(shape, sequence=8, micro_batch=2, shards=4)
-    assert half == (3400, 3400, 6800, 2 * 1200, 10240, 6400)
+    assert half == (3400, 3400, 6800, 2 * 1200, 11520, 6400)
     kept = footprint(shape, sequence=8, micro_batch=2, checkpointing=True)
-    assert kept.activations == 2 * 10 * 16 * 2 + 16 * 10 * 16 * 2
+    assert kept.activations == 2 * 10 * 16 * 2 + 18 * 10 * 16 * 2
     assert kept.gathered == 2 * 3400
     lora = footprint(shape, sequence=8, micro_batch=2, lora_rank=1)
     assert lora[:3] == (4 * 360 + 2 * 3400, 4 * 360, 8 * 360)

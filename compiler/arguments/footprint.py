@@ -11,6 +11,11 @@ import re
 from typing import NamedTuple
 
 _SIZE = re.compile(r"(?<![a-z0-9.])([0-9]{1,4}(?:\.[0-9]{1,3})?)([bm])(?![a-z0-9])")
+# Numbers that a block keeps for its backward pass, for each token and for each of its width: the
+# inputs of two norms (2) and of the matrices behind them (2), queries, keys and values as they are
+# projected (3), queries and keys turned by their positions (2), what attention gives (1), and both
+# ends of the MLP's nonlinearity (8; gated ones keep four times 8/3).
+KEPT = 18
 # A vocabulary that no model in use is below.
 SMALLEST_VOCABULARY = 32_000
 FULL, HALF = 4, 2
@@ -92,7 +97,7 @@ def footprint(
         # autocast keeps a copy of each weight until the forward pass has ended.
         gathered = precision * shape.parameters
     tokens = sequence * micro_batch
-    block = 16 * shape.width * tokens * precision
+    block = KEPT * shape.width * tokens * precision
     activations = shape.layers * block
     if checkpointing:
         activations = shape.layers * shape.width * tokens * precision + block

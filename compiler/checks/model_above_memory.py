@@ -12,13 +12,19 @@ B sequences of S tokens at once; p bytes for a number of the arithmetic (2 or 4)
 | gradients | 4 T / n |
 | AdamW | 8 T / n |
 | gathered | sharded: p × the largest of a block (12 h²) and the embedding (V h); else p N |
-| activations | 16 p L S B h; with checkpointing p S B h (L + 16) |
+| activations | 18 p L S B h; with checkpointing p S B h (L + 18) |
 | logits | 4 V S B |
 
 `sharding` full is over all processes, hybrid over those of a node, none over one. With LoRA of
 rank r, T is 18 L h r. A model's name tells N (`base-8b`); L and h are then those of the usual model
-of that size. An elastic run is taken at its fewest nodes. The sum is a lower bound: the driver,
-communication and what the allocator loses come on top, and DPO holds a second model.
+of that size. An elastic run is taken at its fewest nodes.
+
+The 18 numbers that a block keeps for each token and for each of its width are the inputs of its
+norms (2) and of the matrices behind them (2), queries, keys and values (3), queries and keys turned
+by their positions (2), what attention gives (1), and the MLP's (8). torch 2.15 really keeps 19 to
+25: norms that are no one kernel keep 2 more, in 4 bytes where they compute in them, as those of
+transformers do, and attention may copy what it gives. So the sum is a lower bound; the driver,
+communication, what the allocator loses and the gradient of the logits come on top.
 
 ## Why it is bad
 The first step ends with `CUDA out of memory`, after the queue, the pull and the loading of the
