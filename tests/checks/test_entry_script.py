@@ -102,3 +102,78 @@ def test_a_script_that_is_removed_is_missed_by_the_next_check(
     assert found() == []
     (root / "images/llm-sft/train.py").unlink()
     assert found() == ["missing-entry-script"]
+
+
+MOUNTED = "pod: {spec: {volumes: [{name: x, emptyDir: {}}], containers: [{name: pytorch, "
+
+
+@pytest.mark.parametrize(
+    ("extra", "place", "what"),
+    [
+        ("mounts: {/workspace: {claim: logs}}", "7:10", "has /workspace/train.py"),
+        ("mounts: {/workspace/: {scratch: 1Gi}}", "7:10", "has /workspace/train.py"),
+        (
+            "command: [torchrun, train.py]\nmounts: {/workspace: {claim: logs}}",
+            "8:10",
+            "has /workspace/train.py",
+        ),
+        (
+            "command: [torchrun, -m, sft.train]\nmounts: {/workspace/sft: {claim: logs}}",
+            "8:10",
+            "has /workspace/sft/train.py",
+        ),
+        (
+            "command: [torchrun, tools/convert.py]\nmounts: {/workspace/tools: {claim: logs}}",
+            "8:10",
+            "has /workspace/tools/convert.py",
+        ),
+        (
+            f"{MOUNTED}volumeMounts: [{{name: x, mountPath: /workspace}}]}}]}}}}",
+            "7:94",
+            "has /workspace/train.py",
+        ),
+    ],
+)
+def test_a_mount_over_what_the_image_starts_is_told(extra: str, place: str, what: str) -> None:
+    item = only("mount-over-image-code", findings(job(extra), IMAGE))
+    assert spot(item) == f"jobs/example.yaml:{place}"
+    assert what in item.message
+    assert item.help.startswith("mount it at a path of its own")
+
+
+def test_a_mount_over_the_folder_of_a_program_is_told() -> None:
+    files = {**IMAGE, "images/llm-sft/image.yaml": "entry: [sft]\nworkdir: /workspace\n"}
+    item = only(
+        "mount-over-image-code", findings(job("mounts: {/workspace: {claim: logs}}"), files)
+    )
+    assert "the image `llm-sft` has its files there" in item.message
+    (related,) = item.related
+    assert (related.place.path, related.place.line) == ("images/llm-sft/image.yaml", 2)
+
+
+def test_a_mount_over_the_folder_of_a_sidecar_is_told() -> None:
+    text = job("sidecars: [{name: x, image: llm-sft, mounts: {/workspace: {claim: logs}}}]")
+    item = only("mount-over-image-code", findings(text, IMAGE))
+    assert spot(item) == "jobs/example.yaml:7:47"
+
+
+def test_checkpoints_over_the_image_are_told_at_their_path() -> None:
+    text = job(checkpoint="{claim: checkpoints, path: /workspace}")
+    item = only("mount-over-image-code", findings(text, IMAGE))
+    assert spot(item) == "jobs/example.yaml:6:40"
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "mounts: {/workspace/data: {claim: logs}}",
+        "mounts: {/work: {claim: logs}}",
+        "files: {/workspace/train.py: configs/nlp/llm-train.yaml}",
+        # The job's own program, from where it is mounted.
+        "command: [torchrun, mine.py]\nmounts: {/workspace: {claim: logs}}",
+        "command: [torchrun, /workspace/train.py]\nmounts: {/workspace/tools: {claim: logs}}",
+        "sidecars: [{name: x, image: gpu-exporter, mounts: {/workspace: {claim: logs}}}]",
+    ],
+)
+def test_mounts_beside_the_code_are_left_alone(extra: str) -> None:
+    assert [item.message for item in findings(job(extra), IMAGE)] == []

@@ -15,10 +15,11 @@ def _names(text: str) -> frozenset[str]:
 REFUSED = _names(
     """
     added-capability ambiguous-mount ambiguous-topology bad-base-field bad-name bad-pod-field
-    bad-quantity beyond-kueue conflicting-ports containers-of-one-name file-too-large
+    bad-quantity beyond-kueue conflicting-ports containers-of-one-name
+    field-set-by-cluster file-too-large
     files-too-large forbidden-base-value fractional-accelerators host-path host-port
     incomplete-base-container job-field-in-pod missing-key name-too-long-for-pods
-    number-out-of-range operator-container-refused overlapping-mounts privileged-container
+    operator-container-refused overlapping-mounts privileged-container
     probe-of-another-host refused-pod-value refused-volume relaxed-confinement request-above-limit
     resource-with-a-field root-user second-training-container shared-host-namespace
     unequal-device-requests unknown-choice unknown-team unnamed-port unrestricted-container
@@ -63,6 +64,7 @@ NOT_SHOWN: dict[str, str] = {
     "edited-overlay": _SYNCER,
     "elastic-with-master": _PROCESSES,
     "elastic-without-launcher": _PROCESSES,
+    "field-set-by-cluster": _NODES,
     "forbidden-base-value": _SYNCER,
     "foreign-interface": _PROCESSES,
     "foreign-rdma-device": _PROCESSES,
@@ -76,10 +78,12 @@ NOT_SHOWN: dict[str, str] = {
     "memory-in-milli": _KUBELET,
     "missing-pull-secret": _KUBELET,
     "more-nodes-than-exist": _NODES,
+    "mount-over-image-code": _KUBELET,
     "mount-over-system-path": _KUBELET,
     "node-count-mismatch": _PROCESSES,
     "node-too-small": _NODES,
     "part-of-a-node": _PROCESSES,
+    "pod-restart-policy": _VERSIONS,
     "process-count-mismatch": _PROCESSES,
     "read-only-claim-written": _KUBELET,
     "root-refused-by-kubelet": _KUBELET,
@@ -112,7 +116,8 @@ NO_CLAIM = _names(
     executable-base expired-declaration expired-stop expired-waiver far-base-path fixed-node-rank
     fixed-rendezvous-address foreign-approver foreign-quota foreign-run-stopped
     grace-beyond-launcher grace-shorter-than-checkpoint idle-stop ineffective-waiver
-    ineffective-weight invisible-character job-in-two-files lost-publish-commit lost-run merge-key
+    ineffective-weight invisible-character job-in-two-files
+    key-overridden-in-pod lost-publish-commit lost-run merge-key
     mismatched-arguments missing-argument missing-base missing-base-file missing-entry-script
     missing-file model-above-memory names-alike nobody-to-borrow-from nodes-above-cap
     not-a-declaration not-utf8 nothing-left-on-a-node outdated-codeowners output-of-two-runs
