@@ -108,18 +108,18 @@ PROVIDED: tuple[Provided, ...] = (
         lambda run, node: str(run.others.processes),
     ),
     Provided(
-        "PET_NNODES",
-        ("job", *_OPERATED),
-        {"job": "`1`", "one-node": "`1`", "static": "number of nodes", "elastic": "`min:max`"},
-        _nodes,
-    ),
-    Provided(
         "PET_RDZV_ENDPOINT",
         ("elastic",),
         "`<run>-worker-0:23456`, or `endpoint`",
         lambda run, node: _endpoint(run),
     ),
     Provided("PET_RDZV_BACKEND", ("elastic",), "`backend`, or `c10d`", _elastic("backend")),
+    Provided(
+        "PET_NNODES",
+        ("job", *_OPERATED),
+        {"job": "`1`", "one-node": "`1`", "static": "number of nodes", "elastic": "`min:max`"},
+        _nodes,
+    ),
     Provided("PET_MAX_RESTARTS", ("elastic",), "`max_restarts`, or `3`", _elastic("max_restarts")),
     Provided("PET_RDZV_ID", ("elastic",), "the run's name", lambda run, node: run.identity.name),
     Provided(
@@ -198,10 +198,10 @@ def identity_names(run: Run) -> frozenset[str]:
 def reaches(backend: str, kind: str) -> bool:
     """Whether the added variables reach a kind of container.
 
-    The operator adds them to every container of the pod, but to no init container; a batch Job
-    has them in the training container alone.
+    The operator adds them to all of the pod's `containers` and to none of its `initContainers`,
+    which the sidecars of a job are; a batch Job has them in the training container alone.
     """
-    return kind == "training" or (backend == "pytorchjob" and kind == "sidecar")
+    return kind == "training" or (backend == "pytorchjob" and kind == "plain")
 
 
 def table() -> str:

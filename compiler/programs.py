@@ -21,7 +21,8 @@ from compiler.passthrough import CONTAINER
 from compiler.rules import Route
 from compiler.site import Site
 
-Kind = Literal["training", "sidecar", "init"]
+# A sidecar is an init container that goes on; "plain" is a further container, of `pod:`.
+Kind = Literal["training", "sidecar", "init", "plain"]
 
 
 class Word(Struct, frozen=True):
@@ -104,7 +105,7 @@ def _containers(run: Run, member: Member, site: Site) -> list[Container]:
         _companion(run, member, companion, ("init", index), "init")
         for index, companion in enumerate(member.init)
     ]
-    for kind, field in (("sidecar", "containers"), ("init", "initContainers")):
+    for kind, field in (("plain", "containers"), ("init", "initContainers")):
         for entry, route in _passed(run, member, field):
             _merge(found, entry, route, kind)  # type: ignore[arg-type]
     return found
@@ -189,7 +190,8 @@ def _merge(found: list[Container], entry: Mapping, route: Route, kind: Kind) -> 
         (
             index
             for index, container in enumerate(found)
-            if container.name == name and (container.kind == "init") == (kind == "init")
+            if container.name == name
+            and (container.kind in ("init", "sidecar")) == (kind == "init")
         ),
         None,
     )

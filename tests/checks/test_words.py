@@ -31,7 +31,7 @@ def told(text: str) -> list[tuple[str, int | None, int | None]]:
             job(
                 STATIC
                 + "init:\n  - {name: a, image: data-tools, command: [x], env: {RANK: one}}\n"
-                + "sidecars:\n  - {name: b, image: gpu-exporter, env: {RUN_NAME: mine}}"
+                + "sidecars:\n  - {name: b, image: gpu-exporter, env: {RUN_NAME: mine, RANK: one}}"
             ),
             id="names that do not reach a container",
         ),
@@ -111,9 +111,11 @@ def test_words_and_variables_that_work_are_clean(text: str) -> None:
         (ELASTIC + "env: {MASTER_ADDR: a}", 8, 7, "torchrun gives each process its own"),
         ('env: {PET_NPROC_PER_NODE: "2"}', 7, 7, "follows from `accelerators`"),
         (
-            STATIC + "sidecars:\n  - {name: b, image: gpu-exporter, env: {RANK: one}}",
-            9,
-            42,
+            STATIC
+            + "pod: {spec: {containers: [{name: b, env: [{name: RANK, value: a}], image: 'registry."
+            + f"example.com/mirror/b@sha256:{'ab' * 32}'}}]}}}}",
+            8,
+            43,
             "the operator appends its own",
         ),
         (
@@ -175,7 +177,7 @@ def test_a_variable_of_the_runs_identity(extra: str, line: int, column: int) -> 
             STATIC + "sidecars:\n  - {name: b, image: gpu-exporter, args: [$RANK]}",
             9,
             43,
-            "write $(RANK)",
+            "[bash, -c,",
         ),
         ("init:\n  - {name: b, image: data-tools, command: [cp, $A, /b]}", 8, 48, "[bash, -c,"),
     ],
