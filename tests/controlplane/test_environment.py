@@ -23,8 +23,15 @@ PRINT = ["sh", "-c", "env | sort; echo $(RUN_NAME) is told; exec sleep 600"]
 # Beside the training, to see which containers get what.
 BESIDE = {
     "init": [{"name": "first", "image": "ddp-mini", "command": ["env"], "cpu": 1, "memory": "1Gi"}],
+    # One that ended would be started again, and each restart counts against `retry`.
     "sidecars": [
-        {"name": "side", "image": "ddp-mini", "command": ["env"], "cpu": 1, "memory": "1Gi"}
+        {
+            "name": "side",
+            "image": "ddp-mini",
+            "command": ["sh", "-c", "env; exec sleep 600"],
+            "cpu": 1,
+            "memory": "1Gi",
+        }
     ],
 }
 JOBS = {
