@@ -9,7 +9,7 @@ import yaml
 from controlplane.api import Manifest, Refused
 from controlplane.binaries import module
 from controlplane.certificates import issue
-from controlplane.installing import brought, fitted, with_certificate
+from controlplane.installing import brought, fitted
 from controlplane.processes import free_ports
 
 if TYPE_CHECKING:
@@ -42,11 +42,8 @@ def configuration(certificate: Path, webhooks: int, health: int, metrics: int) -
 
 def objects(certificate: Path, webhooks: int) -> list[Manifest]:
     """What Kueue brings."""
-    return with_certificate(
-        fitted(brought(module(MODULE) / "config" / "default"), SERVICE, webhooks),
-        "kueue-webhook-server-cert",
-        certificate,
-    )
+    released = brought(module(MODULE) / "config" / "default")
+    return fitted(released, SERVICE, webhooks, "kueue-webhook-server-cert", certificate)
 
 
 def start(stack: Stack) -> None:

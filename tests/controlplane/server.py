@@ -77,7 +77,7 @@ class Server:
         body: Any = None,
         query: Mapping[str, Any] | None = None,
         form: str = "application/json",
-        seconds: float = 30,
+        seconds: float = 60,
     ) -> Any:
         """The server's answer to one request: JSON decoded, else its text.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from controlplane.api import Manifest, Refused
 from controlplane.binaries import module
 from controlplane.certificates import issue
-from controlplane.installing import brought, fitted, with_certificate
+from controlplane.installing import brought, fitted
 from controlplane.processes import free_ports
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def objects(certificate: Path, webhooks: int) -> list[Manifest]:
         for each in brought(module(MODULE) / "manifests" / "overlays" / "standalone")
         if each["kind"] != "CustomResourceDefinition" or each["metadata"]["name"] == DEFINED
     ]
-    return with_certificate(fitted(released, NAME, webhooks), f"{NAME}-webhook-cert", certificate)
+    return fitted(released, NAME, webhooks, f"{NAME}-webhook-cert", certificate)
 
 
 def start(stack: Stack) -> None:
