@@ -21,6 +21,8 @@ from controlplane.api import Manifest, condition, kind_of
 from controlplane.kubelet.agent import Kubelet
 from controlplane.stack import Stack
 
+# Seconds. Far more than anything takes here, also where all cores are busy with something else.
+LIMIT = 400
 # The clusters differ in what they make of a run on one node. Nobody makes these runs wait.
 CLUSTERS = {"batch": "job", "operated": "pytorchjob"}
 CLUSTER = """\
@@ -167,13 +169,13 @@ class Laboratory:
         found = self.api.list("v1/Pod", self.namespace, f"{label}={name}-r1")
         return sorted(found, key=lambda pod: pod["metadata"]["name"])
 
-    def all_pods(self, name: str, count: int, seconds: float = 30) -> list[Manifest]:
+    def all_pods(self, name: str, count: int, seconds: float = LIMIT) -> list[Manifest]:
         """The pods of a job once there are so many."""
         return self.api.until(
             lambda: self.pods(name), lambda found: len(found) == count, seconds, f"{count} pods"
         )
 
-    def ended(self, name: str, how: str, seconds: float = 180) -> Manifest:
+    def ended(self, name: str, how: str, seconds: float = LIMIT) -> Manifest:
         """The job once it has ended, which it must do so: `Succeeded` (Complete) or `Failed`."""
         kind = kind_of(self.job(name))
         words = {"Succeeded": ("Succeeded", "Complete"), "Failed": ("Failed",)}
@@ -198,7 +200,7 @@ class Laboratory:
         """All that the pods of a name have written."""
         return self.kubelet.logs(self.namespace, pod, container)
 
-    def wrote(self, pod: str, text: str, seconds: float = 120) -> str:
+    def wrote(self, pod: str, text: str, seconds: float = LIMIT) -> str:
         """A pod's log once it has a text."""
         try:
             return self.api.until(

@@ -10,7 +10,7 @@ import pytest
 
 from controlplane.api import condition, kind_of
 from controlplane.kubelet.images import ENVIRONMENT
-from controlplane.laboratory import Laboratory, job
+from controlplane.laboratory import LIMIT, Laboratory, job
 from controlplane.stack import Stack
 from controlplane.test_environment import table
 
@@ -169,7 +169,7 @@ def test_processes_under_torchrun_have_what_is_documented(laboratory: Laboratory
 @pytest.mark.parametrize("name", ["wrong", "wrong-batch", "wrong-again"])
 def test_a_command_that_fails_fails_the_job(name: str, laboratory: Laboratory) -> None:
     laboratory.start(name)
-    laboratory.ended(name, "Failed", seconds=60)
+    laboratory.ended(name, "Failed")
 
 
 def stopped(laboratory: Laboratory, name: str, seconds: float) -> tuple[str, set[str]]:
@@ -189,7 +189,7 @@ def stopped(laboratory: Laboratory, name: str, seconds: float) -> tuple[str, set
 
 
 def test_a_deleted_job_saves_within_its_grace(laboratory: Laboratory) -> None:
-    log, saved = stopped(laboratory, "saving", 40)
+    log, saved = stopped(laboratory, "saving", LIMIT)
     assert log.count("saving") == log.count("saved\n") == 1
     assert saved == {"saved-0", "saved-1"}
 
@@ -197,20 +197,20 @@ def test_a_deleted_job_saves_within_its_grace(laboratory: Laboratory) -> None:
 def test_torchrun_cuts_a_save_short_without_the_time_that_the_compiler_gives_it(
     laboratory: Laboratory,
 ) -> None:
-    log, saved = stopped(laboratory, "saving-cut", 40)
+    log, saved = stopped(laboratory, "saving-cut", LIMIT)
     assert "saving" in log
     assert saved == set()
 
 
 def test_a_save_beyond_the_grace_is_killed(laboratory: Laboratory) -> None:
-    log, saved = stopped(laboratory, "saving-late", 40)
+    log, saved = stopped(laboratory, "saving-late", LIMIT)
     assert "saving" in log
     assert saved == set()
 
 
 @pytest.mark.scale
 def test_a_save_of_a_minute_survives_under_torchrun(laboratory: Laboratory) -> None:
-    _, saved = stopped(laboratory, "saving-long", 120)
+    _, saved = stopped(laboratory, "saving-long", LIMIT)
     assert saved == {"saved-0", "saved-1"}
 
 
@@ -224,8 +224,8 @@ def test_a_job_that_stands_in_the_folder_of_a_finished_one_trains_nothing(
     before = progress(laboratory, name)
     laboratory.delete(name)
     laboratory.api.gone(kind_of(laboratory.job(name)), f"{name}-r1", laboratory.namespace)
-    laboratory.api.until(lambda: laboratory.pods(name), lambda found: not found)
+    laboratory.api.until(lambda: laboratory.pods(name), lambda found: not found, LIMIT)
     laboratory.start(name)
-    done = laboratory.ended(name, "Succeeded", seconds=60)
+    done = laboratory.ended(name, "Succeeded")
     assert condition(done, "Failed") != "True"
     assert progress(laboratory, name) == before
