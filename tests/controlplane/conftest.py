@@ -55,8 +55,20 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     for database in folder.glob("**/etcd"):
         shutil.rmtree(database, ignore_errors=True)
-    for old in sorted(SESSIONS.glob("*"))[:-KEPT]:
+    over = [each for each in sorted(SESSIONS.glob("*")) if not _runs(each)]
+    for old in over[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _runs(folder: Path) -> bool:
+    """Whether the session of a folder, whose name ends with its process id, still runs."""
+    try:
+        os.kill(int(folder.name.rpartition("-")[2]), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def pytest_terminal_summary(
