@@ -5,9 +5,8 @@ Reports a number that is too small or too large for its key: no nodes at all, a 
 size beyond the 64 bits in which the API server keeps it.
 
 ## Why it is bad
-The API server refuses some of these values at once, such as no workers, and some when the pod is
-made, such as a port. Others it keeps, though the field is too small for them in the operator that
-reads it, such as a limit of 2^33 retries.
+The API server and the webhooks refuse some of these values with the whole object, such as no
+workers, or a limit of 2^33 retries; others only when the pod is made, such as a port.
 
 ## Example
 ```yaml
