@@ -1,4 +1,4 @@
-"""What the API server refuses in a pod beyond the types of its fields: values and names, in tables.
+"""What the API server refuses in single values and names of a pod, beyond their types.
 
 The rules are those of k8s.io/kubernetes, pkg/apis/core/validation/validation.go, as far as every
 supported version has them. `podneeds` has what fields demand of one another.
@@ -7,12 +7,15 @@ supported version has them. `podneeds` has what fields demand of one another.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 
 from msgspec import Struct
 
 from compiler.containers import OWN_FIELDS, is_device
+from compiler.model import Route
+from compiler.nodes import Mapping
+from compiler.passthrough import Object
 from compiler.quantity import parse
 from compiler.scalars import shown
 from compiler.suggestions import nearest
@@ -20,6 +23,11 @@ from compiler.suggestions import nearest
 # What is wrong, and what to write; None where nothing is.
 Told = tuple[str, str] | None
 Limit = Callable[[str], Told]
+# The same of fields together: the step below the mapping, or the steps ("" for the mapping itself),
+# whether the key is meant, what is wrong, and what to write.
+Mistake = tuple[str | Route, bool, str, str]
+# Of a mapping, of it with what is below it, and of its route.
+Need = Callable[[Mapping, Object, Route], Iterator[Mistake]]
 _LARGEST = 2**31 - 1
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 # With a zero before it no number is taken for one, and has a finding for that.
@@ -28,6 +36,10 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _DOTTED = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+_DOMAIN = re.compile(r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*\.?|\.")
+_IQN = re.compile(
+    r"iqn\.\d{4}-\d{2}\.([a-z0-9.-]+)(:[^,;*&$|\s]+)|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{32}"
+)
 _SYSCTL = re.compile(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*")
 _AMOUNT = ("cpu", "memory", "ephemeral-storage")
 POD_FIELDS = (
@@ -260,7 +272,7 @@ def field_of(known: tuple[str, ...]) -> Limit:
     return told
 
 
-def _or_none(limit: Limit) -> Limit:
+def or_none(limit: Limit) -> Limit:
     """A limit on a text that may be empty, which says as much as no text."""
 
     def told(text: str) -> Told:
@@ -269,89 +281,75 @@ def _or_none(limit: Limit) -> Limit:
     return told
 
 
-_ANY = Range(0)
-_MODE = Range(0, 0o777)
-_PERCENT = Range(1, 100)
-# By the Kubernetes type and its field: each value, and each item of a list of texts.
-VALUES: dict[tuple[str, str], Limit] = {
-    ("PodSpec", "activeDeadlineSeconds"): Range(1),
-    ("PodSpec", "terminationGracePeriodSeconds"): _ANY,
-    ("PodSpec", "hostname"): _or_none(label),
-    ("PodSpec", "subdomain"): _or_none(label),
-    ("PodSpec", "nodeName"): _or_none(dotted),
-    ("PodSpec", "priorityClassName"): _or_none(dotted),
-    ("PodSpec", "runtimeClassName"): dotted,
-    ("PodSpec", "serviceAccountName"): _or_none(dotted),
-    ("PodDNSConfig", "nameservers"): address,
-    ("HostAlias", "ip"): address,
-    ("HostAlias", "hostnames"): dotted,
-    ("PodSchedulingGate", "name"): qualified,
-    ("PodReadinessGate", "conditionType"): qualified,
-    ("PodResourceClaim", "name"): label,
-    ("Container", "name"): label,
-    ("ContainerPort", "hostIP"): _or_none(address),
-    ("Volume", "name"): label,
-    ("VolumeMount", "mountPath"): filled,
-    ("VolumeMount", "subPath"): inner_path,
-    ("VolumeMount", "subPathExpr"): inner_path,
-    ("VolumeDevice", "devicePath"): host_path,
-    ("EnvVar", "name"): variable,
-    ("EnvFromSource", "prefix"): _or_none(variable),
-    ("ResourceFieldSelector", "resource"): container_amount,
-    ("ConfigMapKeySelector", "key"): key,
-    ("SecretKeySelector", "key"): key,
-    ("KeyToPath", "key"): key,
-    ("KeyToPath", "mode"): _MODE,
-    ("KeyToPath", "path"): file_path,
-    ("DownwardAPIVolumeFile", "mode"): _MODE,
-    ("DownwardAPIVolumeFile", "path"): file_path,
-    ("ServiceAccountTokenProjection", "expirationSeconds"): Range(600),
-    ("ServiceAccountTokenProjection", "path"): file_path,
-    ("HostPathVolumeSource", "path"): host_path,
-    ("PersistentVolumeClaimVolumeSource", "claimName"): dotted,
-    ("EmptyDirVolumeSource", "sizeLimit"): amount,
-    ("Probe", "initialDelaySeconds"): _ANY,
-    ("Probe", "timeoutSeconds"): _ANY,
-    ("Probe", "periodSeconds"): _ANY,
-    ("Probe", "failureThreshold"): _ANY,
-    ("Probe", "successThreshold"): _ANY,
-    ("Probe", "terminationGracePeriodSeconds"): Range(1),
-    ("HTTPGetAction", "port"): port,
-    ("TCPSocketAction", "port"): port,
-    ("SleepAction", "seconds"): _ANY,
-    ("SecurityContext", "runAsUser"): _ANY,
-    ("SecurityContext", "runAsGroup"): _ANY,
-    ("PodSecurityContext", "runAsUser"): _ANY,
-    ("PodSecurityContext", "runAsGroup"): _ANY,
-    ("PodSecurityContext", "fsGroup"): _ANY,
-    ("PodSecurityContext", "supplementalGroups"): _ANY,
-    ("Sysctl", "name"): sysctl,
-    ("Toleration", "value"): label_value,
-    ("NodeSelectorRequirement", "key"): qualified,
-    ("LabelSelectorRequirement", "key"): qualified,
-    ("LabelSelectorRequirement", "values"): label_value,
-    ("PreferredSchedulingTerm", "weight"): _PERCENT,
-    ("WeightedPodAffinityTerm", "weight"): _PERCENT,
-    ("PodAffinityTerm", "topologyKey"): qualified,
-    ("TopologySpreadConstraint", "maxSkew"): Range(1),
-    ("TopologySpreadConstraint", "minDomains"): Range(1),
-    ("TopologySpreadConstraint", "topologyKey"): qualified,
-    **{
-        (kind, "defaultMode"): _MODE
-        for kind in (
-            "ConfigMapVolumeSource",
-            "DownwardAPIVolumeSource",
-            "ProjectedVolumeSource",
-            "SecretVolumeSource",
-        )
-    },
-}
-# The keys and the values of a mapping whose keys are free.
-MAPS: dict[tuple[str, str], tuple[Limit, Limit | None]] = {
-    ("TemplateMetadata", "labels"): (qualified, label_value),
-    ("TemplateMetadata", "annotations"): (annotation, None),
-    ("PodSpec", "nodeSelector"): (qualified, label_value),
-    ("LabelSelector", "matchLabels"): (qualified, label_value),
-    ("ResourceRequirements", "limits"): (resource, amount),
-    ("ResourceRequirements", "requests"): (resource, amount),
-}
+def search_domain(text: str) -> Told:
+    """A domain in which names are looked for; a dot alone is the root."""
+    if len(text) <= 254 and _DOMAIN.fullmatch(text):
+        return None
+    near = re.sub(r"[^-_.a-z0-9]+", "-", text.lower()).strip("-.")
+    return (
+        f"{shown(text)} is not a domain: lower-case letters, digits, hyphens and dots",
+        f"write {near}" if near else "write a domain such as team.svc.cluster.local",
+    )
+
+
+def rooted(text: str) -> Told:
+    """A path from the root."""
+    if text.startswith("/"):
+        return None
+    return f"{shown(text)} is not an absolute path", f"write /{text}"
+
+
+def profile(text: str) -> Told:
+    """A profile's file, within the folder of profiles that the kubelet has."""
+    if inner_path(text) is None:
+        return None
+    told = [step for step in text.split("/") if step not in ("", "..")]
+    return (
+        f"{shown(text)} is not a path inside the kubelet's folder of profiles",
+        f"write {'/'.join(told)}" if told else "write the profile's file",
+    )
+
+
+def header(text: str) -> Told:
+    """The name of a header of HTTP."""
+    if re.fullmatch("[-A-Za-z0-9]+", text):
+        return None
+    near = re.sub("[^A-Za-z0-9]+", "-", text).strip("-")
+    return (
+        f"{shown(text)} is not the name of a header: letters, digits and hyphens",
+        f"write {near}" if near else "write a name such as X-Purpose",
+    )
+
+
+def target(text: str) -> Told:
+    """The name of a target of iSCSI."""
+    if _IQN.fullmatch(text):
+        return None
+    return (
+        f"{shown(text)} is not the name of an iSCSI target",
+        "write a name such as iqn.2026-01.com.example:disk",
+    )
+
+
+def driver(text: str) -> Told:
+    """The name of a CSI driver."""
+    if len(text) <= 63 and _DOTTED.fullmatch(text.lower()):
+        return None
+    return (
+        f"{shown(text)} is not the name of a CSI driver: at most 63 letters, digits, - and .",
+        "write a name such as csi.example.com",
+    )
+
+
+def one_of(*known: str) -> Limit:
+    """A word of a few."""
+
+    def told(text: str) -> Told:
+        if text in known:
+            return None
+        near = next((word for word in known if word.lower() == text.lower()), None)
+        near = near or nearest(text, known)
+        message = f"{shown(text)} is not one of: {', '.join(known)}"
+        return message, f"write {near}" if near else f"write {' or '.join(known)}"
+
+    return told

@@ -8,37 +8,20 @@ looked for there too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from compiler import podscheduling, podsources
 from compiler.model import Route
 from compiler.nodes import Mapping, Node, Scalar, Sequence
 from compiler.passthrough import Object, inside, items, listed, mapped, resolved, schema, standing
-from compiler.podlimits import FILE_FIELDS, MAPS, POD_FIELDS, VALUES, Limit, field_of
+from compiler.podlimits import FILE_FIELDS, POD_FIELDS, Limit, Mistake, Need, field_of, resource
+from compiler.podvalues import MAPS, VALUES
 from compiler.rules import Report
 from compiler.suggestions import nearest
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-_ONE_OF: dict[str, tuple[str, ...]] = {
-    "EnvVarSource": ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef"),
-    "EnvFromSource": ("configMapRef", "secretRef"),
-    "DownwardAPIVolumeFile": ("fieldRef", "resourceFieldRef"),
-}
-_NAMED = {
-    "ConfigMapVolumeSource": "name",
-    "ConfigMapProjection": "name",
-    "ConfigMapKeySelector": "name",
-    "ConfigMapEnvSource": "name",
-    "SecretVolumeSource": "secretName",
-    "SecretProjection": "name",
-    "SecretKeySelector": "name",
-    "SecretEnvSource": "name",
-}
-# The report's step below the mapping ("" for the mapping itself), whether the key is meant, what
-# is wrong, and what to write.
-Told = tuple[str, bool, str, str]
-Need = Callable[[Mapping, Object, Route], Iterator[Told]]
 
 
 def refusals(pod: Node, data: Any, below: tuple[Object, ...]) -> Iterator[Report]:
@@ -49,6 +32,7 @@ def refusals(pod: Node, data: Any, below: tuple[Object, ...]) -> Iterator[Report
     """
     yield from _walk(pod, resolved(schema()), (), data, below)
     yield from _unknown_names(pod, data, below)
+    yield from _of_containers(data, below)
 
 
 def _walk(
@@ -79,7 +63,8 @@ def _walk(
         for step, key, message, remedy in need(node, {**known, **node}, route):
             if key and not step:
                 step = str(next(iter(node), ""))
-            yield Report((*route, step) if step else route, message, remedy, key=key and step != "")
+            steps = step if isinstance(step, tuple) else (step,) if step else ()
+            yield Report((*route, *steps), message, remedy, key=key and bool(steps))
 
 
 def _limit(owner: str, name: str, route: Route) -> Limit | None:
@@ -138,7 +123,35 @@ def _unknown_names(pod: Node, data: Any, below: tuple[Object, ...]) -> Iterator[
                             )
 
 
-def _pod(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
+def _of_containers(data: Any, below: tuple[Object, ...]) -> Iterator[Report]:
+    """What containers say that depends on fields of the pod."""
+    spec: Object = {}
+    for layer in (*reversed(below), data):
+        spec |= mapped(mapped(layer).get("spec"))
+    grace = spec.get("terminationGracePeriodSeconds")
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(listed(mapped(mapped(data).get("spec")).get(kind))):
+            at = ("spec", kind, index)
+            for hook in ("postStart", "preStop"):
+                handler = mapped(mapped(mapped(container).get("lifecycle")).get(hook))
+                seconds = mapped(handler.get("sleep")).get("seconds")
+                if isinstance(seconds, int) and isinstance(grace, int) and seconds > grace:
+                    yield Report(
+                        (*at, "lifecycle", hook, "sleep", "seconds"),
+                        f"a hook of {seconds} s is longer than the grace of {grace} s",
+                        f"write {grace} or less, or stop: {{grace: {seconds}s}} at the top of the "
+                        "job",
+                    )
+            security = mapped(mapped(container).get("securityContext"))
+            if security.get("procMount") == "Unmasked" and spec.get("hostUsers") is not False:
+                yield Report(
+                    (*at, "securityContext", "procMount"),
+                    "`procMount: Unmasked` needs `hostUsers: false`: users of the pod's own",
+                    "take it out, or add hostUsers: false to the pod's spec",
+                )
+
+
+def _pod(node: Mapping, whole: Object, route: Route) -> Iterator[Mistake]:
     if node.get("dnsPolicy") == "None" and not mapped(whole.get("dnsConfig")).get("nameservers"):
         message = "`dnsPolicy: None` needs the servers to ask"
         yield "dnsPolicy", False, message, "add dnsConfig: {nameservers: [...]}"
@@ -148,9 +161,65 @@ def _pod(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
     if "ephemeralContainers" in node:
         message = "ephemeral containers are added to running pods only"
         yield "ephemeralContainers", True, message, "take it out: `kubectl debug` adds them"
+    yield from _whole_pod(node, whole)
 
 
-def _container(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
+def _whole_pod(node: Mapping, whole: Object) -> Iterator[Mistake]:
+    if str(mapped(node.get("os")).get("name", "")) == "windows":
+        message = "a run has Linux pods, with fields that a Windows pod may not have"
+        yield "os", True, message, "take it out"
+    if str(whole.get("hostUsers", "")).lower() == "false":
+        for name in ("hostNetwork", "hostPID", "hostIPC"):
+            if _true(whole, name):
+                step = "hostUsers" if "hostUsers" in node else name
+                message = f"`hostUsers: false` and `{name}` exclude each other"
+                yield step, True, message, "take it out"
+                break
+    for kind in ("requests", "limits"):
+        for name in mapped(mapped(node.get("resources")).get(kind)):
+            shared = name in ("cpu", "memory") or name.startswith("hugepages-")
+            if not shared and resource(name) is None:
+                message = f"`{name}` is not given to a pod as a whole"
+                remedy = "write it in the resources of the container"
+                yield ("resources", kind, name), True, message, remedy
+
+
+def _dns(node: Mapping, whole: Object, route: Route) -> Iterator[Mistake]:
+    servers = listed(node.get("nameservers"))
+    searches = [str(name) for name in listed(node.get("searches"))]
+    if len(servers) > 3:
+        message = f"{len(servers)} name servers; 3 are possible"
+        yield ("nameservers", 3), False, message, "keep three"
+    if len(searches) > 32:
+        message = f"{len(searches)} domains to search; 32 are possible"
+        yield ("searches", 32), False, message, "keep 32"
+    elif (length := len(" ".join(searches))) > 2048:
+        message = f"the domains to search have {length} characters; 2048 are possible"
+        yield "searches", True, message, "keep those that are needed"
+
+
+def _dns_option(node: Mapping, whole: Object, route: Route) -> Iterator[Mistake]:
+    if "name" not in node:
+        yield "", bool(node), "an option of the resolver needs its name", "add name: <option>"
+
+
+def _settings(node: Mapping, whole: Object, route: Route) -> Iterator[Mistake]:
+    taken: set[str] = set()
+    for index, setting in enumerate(listed(node.get("sysctls"))):
+        name = str(mapped(setting).get("name"))
+        if name in taken:
+            yield ("sysctls", index, "name"), False, f"`{name}` is set twice", "keep one of the two"
+        taken.add(name)
+
+
+def _program(node: Mapping, whole: Object, route: Route) -> Iterator[Mistake]:
+    if not listed(whole.get("command")):
+        step = "command" if "command" in node else ""
+        message = "nothing says which program is started"
+        yield step, not step and bool(node), message, "add command: [<program>]"
+
+
+def _container(node: Mapping, whole: Object, route: Route) -> Iterator[Mistake]:
     if "initContainers" not in route or str(whole.get("restartPolicy", "")) == "Always":
         return
     for step in (*_PROBES, "lifecycle"):
@@ -159,7 +228,7 @@ def _container(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
             yield step, True, message, "take it out, or add restartPolicy: Always for a sidecar"
 
 
-def _probe(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
+def _probe(node: Mapping, whole: Object, route: Route) -> Iterator[Mistake]:
     yield from _handler(node, whole, route)
     kind = route[-1]
     successes = node.get("successThreshold")
@@ -171,7 +240,7 @@ def _probe(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
         yield "terminationGracePeriodSeconds", True, message, "take it out"
 
 
-def _handler(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
+def _handler(node: Mapping, whole: Object, route: Route) -> Iterator[Mistake]:
     if not any(name in whole for name in _HANDLERS):
         kind = route[-1]
         known = _HANDLERS[:4] if kind in _PROBES else ("exec", "httpGet", "sleep")
@@ -179,7 +248,7 @@ def _handler(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
         yield "", bool(node), message, f"add one of: {', '.join(known)}, or take `{kind}` out"
 
 
-def _profile(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
+def _profile(node: Mapping, whole: Object, route: Route) -> Iterator[Mistake]:
     local, path = str(whole.get("type", "")) == "Localhost", "localhostProfile"
     if local and not whole.get(path):
         message = "`type: Localhost` needs the profile's name"
@@ -189,7 +258,7 @@ def _profile(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
         yield path, True, message, "take it out, or write type: Localhost"
 
 
-def _context(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
+def _context(node: Mapping, whole: Object, route: Route) -> Iterator[Mistake]:
     name = "allowPrivilegeEscalation"
     if str(whole.get(name, "")).lower() != "false":
         return
@@ -198,45 +267,7 @@ def _context(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
         yield name, True, f"`{name}: false` and CAP_SYS_ADMIN exclude each other", "take it out"
 
 
-def _toleration(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
-    operator = str(node.get("operator", "")) or "Equal"
-    if operator == "Exists" and node.get("value"):
-        message = "`operator: Exists` takes any value"
-        yield "value", True, message, "take it out, or write operator: Equal"
-    elif operator != "Exists" and not node.get("key"):
-        message = "a toleration without a key is for all taints"
-        yield "", bool(node), message, "add `key:`, or operator: Exists for every taint"
-    if "tolerationSeconds" in node and str(node.get("effect", "")) != "NoExecute":
-        message = "`tolerationSeconds` needs `effect: NoExecute`: no other taint ends a pod"
-        yield "tolerationSeconds", True, message, "write effect: NoExecute, or take it out"
-
-
-def _requirement(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
-    operator, values = str(node.get("operator", "")), node.get("values")
-    count = len(values) if isinstance(values, Sequence) else 0
-    if operator in ("In", "NotIn") and not count:
-        yield "operator", False, f"`operator: {operator}` needs values", "add values: [...]"
-    elif operator in ("Exists", "DoesNotExist") and count:
-        message = f"`operator: {operator}` takes no values"
-        yield "values", True, message, "take it out, or write operator: In"
-    elif operator in ("Gt", "Lt") and count != 1:
-        yield "operator", False, f"`operator: {operator}` needs one number", 'add values: ["8"]'
-
-
-def _terms(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
-    terms = node.get("nodeSelectorTerms")
-    if isinstance(terms, Sequence) and not terms:
-        message = "a node affinity needs a term"
-        yield "nodeSelectorTerms", False, message, "add one, or take the affinity out"
-
-
-def _spread(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
-    if "minDomains" in node and str(whole.get("whenUnsatisfiable", "")) == "ScheduleAnyway":
-        message = "`minDomains` needs `whenUnsatisfiable: DoNotSchedule`"
-        yield "minDomains", True, message, "take it out, or write DoNotSchedule"
-
-
-def _mount(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
+def _mount(node: Mapping, whole: Object, route: Route) -> Iterator[Mistake]:
     if node.get("subPath") and node.get("subPathExpr"):
         message = "`subPathExpr` and `subPath` exclude each other"
         yield "subPathExpr", True, message, "keep one of the two"
@@ -244,35 +275,14 @@ def _mount(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
     if recursive != "Disabled" and not _true(whole, "readOnly"):
         message = "`recursiveReadOnly` needs `readOnly: true`"
         yield "recursiveReadOnly", True, message, "add readOnly: true"
-
-
-def _named(owner: str) -> Need:
-    field = _NAMED[owner]
-
-    def need(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
-        if not whole.get(field):
-            what = "Secret" if owner.startswith("Secret") else "ConfigMap"
-            written = field in node
-            step = field if written else ""
-            message = f"nothing says which {what} this is"
-            yield step, not written and bool(node), message, f"add {field}: <name>"
-
-    return need
-
-
-def _one_of(owner: str) -> Need:
-    names = _ONE_OF[owner]
-
-    def need(node: Mapping, whole: Object, route: Route) -> Iterator[Told]:
-        present = [name for name in names if name in node]
-        if not any(name in whole for name in (*names, "fileKeyRef")):
-            message = "nothing says where the value comes from"
-            yield "", bool(node), message, f"add one of: {', '.join(names)}"
-        elif len(present) > 1 and owner != "EnvVarSource":
-            message = f"`{present[1]}` and `{present[0]}` exclude each other"
-            yield present[1], True, message, "keep one of the two"
-
-    return need
+    spread = str(whole.get("mountPropagation", "None"))
+    if spread == "Bidirectional" and "mountPropagation" in node:
+        message = "`mountPropagation: Bidirectional` is for privileged containers"
+        yield "mountPropagation", False, message, "write HostToContainer, or take it out"
+    elif recursive != "Disabled" and spread != "None":
+        message = "`recursiveReadOnly` and `mountPropagation` exclude each other"
+        step = "mountPropagation" if "mountPropagation" in node else "recursiveReadOnly"
+        yield step, True, message, "take it out"
 
 
 def _true(value: Object, name: str) -> bool:
@@ -281,18 +291,17 @@ def _true(value: Object, name: str) -> bool:
 
 _NEEDS: dict[str, Need] = {
     "PodSpec": _pod,
+    "PodDNSConfig": _dns,
+    "PodDNSConfigOption": _dns_option,
+    "PodSecurityContext": _settings,
     "Container": _container,
     "Probe": _probe,
     "LifecycleHandler": _handler,
+    "ExecAction": _program,
     "SeccompProfile": _profile,
     "AppArmorProfile": _profile,
     "SecurityContext": _context,
-    "Toleration": _toleration,
-    "NodeSelectorRequirement": _requirement,
-    "LabelSelectorRequirement": _requirement,
-    "NodeSelector": _terms,
-    "TopologySpreadConstraint": _spread,
     "VolumeMount": _mount,
-    **{owner: _named(owner) for owner in _NAMED},
-    **{owner: _one_of(owner) for owner in _ONE_OF},
+    **podscheduling.NEEDS,
+    **podsources.NEEDS,
 }

@@ -11,9 +11,10 @@ from controlplane.claims import NO_CLAIM, NOT_SHOWN, REFUSED, SEEN
 from controlplane.faults import (
     FAULTS,
     FIELDS,
+    NEEDS,
+    POD_NEEDS,
     POD_VALUES,
     PROBLEMS,
-    TAKEN_FOR_ANOTHER,
     VALUES,
 )
 
@@ -76,5 +77,6 @@ def test_a_rule_without_a_claim_says_nothing_of_a_cluster(rule: str) -> None:
 
 
 def test_every_value_of_the_rules_tables_is_tried_on_the_server() -> None:
-    assert set(VALUES) | set(TAKEN_FOR_ANOTHER) == set(POD_VALUES)
+    assert set(VALUES) == set(POD_VALUES)
+    assert set(NEEDS) == set(POD_NEEDS)
     assert set(FIELDS) == {text for text, *_ in PROBLEMS}

@@ -483,7 +483,7 @@ RULES = [
         "pod: {spec: {initContainers: [{name: a, image: llm, restartPolicy: Always}]}}",
         None,
     ),
-    ("pod: {spec: {activeDeadlineSeconds: 60}}", None),
+    ("pod: {spec: {activeDeadlineSeconds: 60}}", ("key-overridden-in-pod", 1, 14)),
     ("pod: {spec: {nodeSelector: {a: b}}}", ("node-selector-beside-queue", 1, 14)),
     ("pod: {spec: {tolerations: [{operator: Exists}]}}", ("node-selector-beside-queue", 1, 14)),
     ("pod: {spec: {tolerations: []}}", None),
@@ -512,6 +512,7 @@ def test_rules_about_pod(
     project: Project, added: str, spot: tuple[str, int | None, int | None] | None
 ) -> None:
     mine = {"job-field-in-pod", "pod-restart-policy", "node-selector-beside-queue"}
+    mine |= {"key-overridden-in-pod", "field-set-by-cluster"}
     mine |= {"second-training-container", "host-path", "bad-pod-field"}
     found = [f for f in findings(project, added + "\n") if f.rule in mine]
     assert spots(found) == ([] if spot is None else [spot])

@@ -3,12 +3,13 @@
 ## What it does
 Compares values and names under `pod:` with what Kubernetes admits beyond their type: names of
 volumes, ports and keys, ranges of numbers, paths inside a volume, fields that need or exclude one
-another, probes and hooks that do nothing, and mounts of volumes that the pod does not have.
+another, probes and hooks that do nothing, hooks longer than the grace, sources of volumes that lack
+something, and mounts of volumes that the pod does not have.
 
 ## Why it is bad
 A PyTorchJob's template is not looked at in this depth when it is applied. The pods are refused when
 the operator makes them: the run is admitted, holds its accelerators, and never has a pod. (A Job is
-refused at once.) A grace below nothing is not refused: the API server makes one second of it.
+refused at once.)
 
 ## Example
 ```yaml

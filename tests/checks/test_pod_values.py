@@ -131,14 +131,8 @@ REFUSED = {
         "`type: Localhost` needs the profile's name",
         "add localhostProfile: <name>",
     ),
-    "a time below nothing": (
-        spec("terminationGracePeriodSeconds: -1"),
-        "-1",
-        "`-1` is out of range: 0 or more",
-        "write 0 or more",
-    ),
     "no time at all": (
-        spec("activeDeadlineSeconds: 0"),
+        main("livenessProbe: {tcpSocket: {port: 80}, terminationGracePeriodSeconds: 0}"),
         "0",
         "`0` is out of range: 1 or more",
         "write 1 or more",
@@ -271,7 +265,7 @@ TAKEN = {
     ),
     "spread, affinity and times": spec(
         SPREAD.format(1, "ScheduleAnyway")
-        + "\n    terminationGracePeriodSeconds: 0\n    hostname: a-b\n    "
+        + "\n    hostname: a-b\n    "
         + PREFERRED.format(100)
     ),
 }  # fmt: skip

@@ -15,11 +15,10 @@ def _names(text: str) -> frozenset[str]:
 REFUSED = _names(
     """
     added-capability ambiguous-mount ambiguous-topology bad-base-field bad-name bad-pod-field
-    bad-quantity beyond-kueue conflicting-ports containers-of-one-name
-    field-set-by-cluster file-too-large
-    files-too-large forbidden-base-value fractional-accelerators host-path host-port
+    bad-quantity beyond-kueue conflicting-ports containers-of-one-name field-set-by-cluster
+    file-too-large files-too-large forbidden-base-value fractional-accelerators host-path host-port
     incomplete-base-container job-field-in-pod missing-key name-too-long-for-pods
-    operator-container-refused overlapping-mounts privileged-container
+    number-out-of-range operator-container-refused overlapping-mounts privileged-container
     probe-of-another-host refused-pod-value refused-volume relaxed-confinement request-above-limit
     resource-with-a-field root-user second-training-container shared-host-namespace
     unequal-device-requests unknown-choice unknown-team unnamed-port unrestricted-container
@@ -35,10 +34,10 @@ SEEN = _names(
     elastic-without-launcher empty-value forbidden-base-value foreign-namespace host-path
     master-readiness-probe memory-in-milli missing-launcher missing-queue
     missing-rendezvous-endpoint more-nodes-than-exist name-too-long-for-pods
-    node-selector-beside-queue number-out-of-range operator-container-refused operator-variable
-    overlapping-mounts pod-restart-policy queue-not-allowed queue-without-flavor quota-above-nodes
-    quota-below-use read-only-claim-written rendezvous-port-mismatch reserved-label
-    resource-not-in-queue root-refused-by-kubelet static-rendezvous-variable toleration-beside-queue
+    node-selector-beside-queue operator-container-refused operator-variable overlapping-mounts
+    pod-restart-policy queue-not-allowed queue-without-flavor quota-above-nodes quota-below-use
+    read-only-claim-written rendezvous-port-mismatch reserved-label resource-not-in-queue
+    root-refused-by-kubelet static-rendezvous-variable toleration-beside-queue
     too-many-accelerators-per-node topology-without-queue unknown-choice unknown-priority
     unknown-queue unknown-topology unnamed-port unreachable-init-image
     """
@@ -116,23 +115,23 @@ NO_CLAIM = _names(
     executable-base expired-declaration expired-stop expired-waiver far-base-path fixed-node-rank
     fixed-rendezvous-address foreign-approver foreign-quota foreign-run-stopped
     grace-beyond-launcher grace-shorter-than-checkpoint idle-stop ineffective-waiver
-    ineffective-weight invisible-character job-in-two-files
-    key-overridden-in-pod lost-publish-commit lost-run merge-key
-    mismatched-arguments missing-argument missing-base missing-base-file missing-entry-script
-    missing-file model-above-memory names-alike nobody-to-borrow-from nodes-above-cap
-    not-a-declaration not-utf8 nothing-left-on-a-node outdated-codeowners output-of-two-runs
-    parallelism-mismatch policy-without-owners priority-not-allowed publish-commit-in-change
-    rdma-switched-off recursive-alias remote-base reserved-name reserved-variable
-    retry-without-checkpoint reused-run-number script-with-carriage-returns secret-in-file
-    secret-in-text secret-in-variable secret-not-allowed several-documents shared-namespace
-    stale-image syntax-error team-and-folder-differ text-lost-by-kustomize time-beyond-duration
-    token-in-every-pod too-deep too-many-nodes top-level-not-mapping torch-for-another-device
-    torch-older-than-accelerator trainer-shape-mismatch two-files-by-was unbuildable-base
-    unconnected-nodes unknown-argument unknown-cluster unknown-key unknown-launcher-flag
-    unknown-name-in-policy unknown-run unmet-image-need unread-policy-file unresolved-owner
-    unsupported-base-field unsupported-by-backend unsupported-key untracked-file unused-waiver
-    vague-stop variable-before-its-torch waits-for-budget waits-for-quota wrong-argument
-    wrong-base-object yaml-directive yaml-tag
+    ineffective-weight invisible-character job-in-two-files key-overridden-in-pod
+    lost-publish-commit lost-run merge-key mismatched-arguments missing-argument missing-base
+    missing-base-file missing-entry-script missing-file model-above-memory names-alike
+    nobody-to-borrow-from nodes-above-cap not-a-declaration not-utf8 nothing-left-on-a-node
+    outdated-codeowners output-of-two-runs parallelism-mismatch policy-without-owners
+    priority-not-allowed publish-commit-in-change rdma-switched-off recursive-alias remote-base
+    reserved-name reserved-variable retry-without-checkpoint reused-run-number
+    script-with-carriage-returns secret-in-file secret-in-text secret-in-variable secret-not-allowed
+    several-documents shared-namespace stale-image syntax-error team-and-folder-differ
+    text-lost-by-kustomize time-beyond-duration token-in-every-pod too-deep too-many-nodes
+    top-level-not-mapping torch-for-another-device torch-older-than-accelerator
+    trainer-shape-mismatch two-files-by-was unbuildable-base unconnected-nodes unknown-argument
+    unknown-cluster unknown-key unknown-launcher-flag unknown-name-in-policy unknown-run
+    unmet-image-need unread-policy-file unresolved-owner unsupported-base-field
+    unsupported-by-backend unsupported-key untracked-file unused-waiver vague-stop
+    variable-before-its-torch waits-for-budget waits-for-quota wrong-argument wrong-base-object
+    yaml-directive yaml-tag
     """
 )
 """Rules about files, policy, programs or launchers: no control plane is part of what they say."""

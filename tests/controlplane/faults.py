@@ -18,6 +18,7 @@ from controlplane.api import Manifest
 emitting.beside()
 
 from test_passthrough import PROBLEMS  # noqa: E402, F401
+from test_pod_needs import REFUSED as POD_NEEDS  # noqa: E402
 from test_pod_security import BASELINE, RESTRICTED  # noqa: E402
 from test_pod_values import REFUSED as POD_VALUES  # noqa: E402
 
@@ -162,7 +163,7 @@ VALUES = {
     "a probe that does nothing": "startupProbe: Required value: must specify a handler type",
     "a hook that does nothing": "preStop: Required value: must specify a handler type",
     "a profile without its name": "localhostProfile: Required value",
-    "no time at all": "activeDeadlineSeconds: Invalid value: 0",
+    "no time at all": "terminationGracePeriodSeconds: Invalid value: 0",
     "a host's name": 'hostname: Invalid value: "A_B"',
     "no name server": "must provide `dnsConfig` when `dnsPolicy` is None",
     "an address": "must be a valid IP address",
@@ -176,13 +177,63 @@ VALUES = {
     "less than nothing": "must be greater than or equal to 0",
     "a root that gains nothing": "cannot set `allowPrivilegeEscalation` to false and",
 }
-# These are reported as well, but a server takes them for something else.
-TAKEN_FOR_ANOTHER = {"a time below nothing": 1}
+# The same of tests/checks/test_pod_needs.py.
+NEEDS = {
+    "a fourth name server": "must not have more than 3 nameservers",
+    "a 33rd domain": "must not have more than 32 search paths",
+    "domains that are too long": "must not have more than 2048 characters",
+    "a domain with a space": 'searches[0]: Invalid value: "_foo bar"',
+    "an option without a name": "options[0]: Required value",
+    "an empty name of an option": "options[0]: Required value",
+    "Windows": "cannot be set for a windows pod",
+    "own users in the node's network": "hostNetwork: Forbidden: when `hostUsers` is false",
+    "a device of the whole pod": "resources.limits[example.com/nic]: Unsupported value",
+    "a kernel setting twice": 'sysctls[1].name: Duplicate value: "net.a"',
+    "a folder of a server": 'nfs.path: Invalid value: "rel"',
+    "no server": "nfs.server: Required value",
+    "a target of iSCSI": "must be valid format starting with iqn",
+    "a unit of iSCSI": "must be between 0 and 255",
+    "a driver": 'csi.driver: Invalid value: "A B"',
+    "no claim of its own": "volumeClaimTemplate: Required value",
+    "a claim without a size": "resources[storage]: Required value",
+    "a claim without a mode": "at least 1 access mode is required",
+    "a claim of nothing": "must be greater than zero",
+    "a mode of a claim": 'accessModes: Unsupported value: "RWO"',
+    "a mode that stands alone": "may not use ReadWriteOncePod with other access modes",
+    "a mode of a volume": 'volumeMode: Unsupported value: "block"',
+    "two sources in one": "may not specify more than 1 volume type per source",
+    "two files with one path": "conflicting duplicate paths",
+    "two files of the pod with one path": "conflicting duplicate paths",
+    "a unit of memory": "are supported with the memory resource",
+    "nobody's resources": "resourceFieldRef.containerName: Required value",
+    "a version of the fields": "unsupported pod version: v2",
+    "a claim of a device without its name": "must specify one of: `resourceClaimName`",
+    "the name of a ConfigMap": 'Invalid value: "A B"',
+    "a long sleep": "less than terminationGracePeriodSeconds (300)",
+    "a hook without a program": "preStop.exec.command: Required value",
+    "a header": 'httpHeaders: Invalid value: "X_a"',
+    "an open /proc": "`hostUsers` must be false to use `Unmasked`",
+    "a profile from the root": "localhostProfile: Invalid value",
+    "a mount that is seen by the node": "Bidirectional mount propagation is available only to",
+    "keys without a selector": "must not be specified when labelSelector is not set",
+    "a key on both sides": "exists in both matchLabelKeys and mismatchLabelKeys",
+    "a namespace": 'namespace: Invalid value: "A B"',
+    "keys of a spread without a selector": "must not be specified when labelSelector is not set",
+    "a field of a node": "not a valid field selector key",
+    "two names of one node": "must be only one value",
+    "any field of a node": "not a valid selector operator",
+    "a value of a node's label": 'values[0]: Invalid value: "A B"',
+}
 
 _VALUES = [
     Fault("refused-pod-value", what, step, said, POD_VALUES[what][0], kind=kind)
     for what, said in VALUES.items()
     for step, kind in (("pods", "PyTorchJob"), ("applied", "Job"))
+]
+# One kind is enough: that a PyTorchJob is accepted with a Pod that is refused is shown above.
+_NEEDS = [
+    Fault("refused-pod-value", what, "applied", said, POD_NEEDS[what][0], kind="Job")
+    for what, said in NEEDS.items()
 ]
 
 # What becomes of each problem in tests/test_passthrough.py in a PyTorchJob, by the beginning of it.
@@ -201,7 +252,7 @@ FIELDS: dict[str, tuple[Step, str] | None] = {
     "spec: {hostNetwork: yes}": ("applied", "hostNetwork: expected boolean"),
     'spec: {priority: "5"}': ("applied", "priority: expected numeric"),
     "spec: {priority: 1.5}": ("applied", "priority: expected numeric"),
-    "spec: {priority: 9999999999999999999}": ("applied", _NO_TEXT),
+    "spec: {priority: 9999999999999999999}": ("applied", "of type int32"),
     "spec: {volumes: {a: b}}": ("pods", "Not found"),
     "spec: {hostname: }": ("applied", _NO_TEXT),
     "spec: {volumes: [{name: a, emptyDir: }]}": ("applied", _NO_TEXT),
@@ -223,7 +274,7 @@ FIELDS: dict[str, tuple[Step, str] | None] = {
     ),
     "spec: {containers: [{name: pytorch, resources: {limits: {memory: 16gb}}}]}": (
         "applied",
-        "in body should match",
+        "must match the regular expression",
     ),
     "spec: {containers: [{name: pytorch, resources: {limits: {memory: 512m}}}]}": (
         "pods",
@@ -235,7 +286,7 @@ FIELDS: dict[str, tuple[Step, str] | None] = {
     ),
     'spec: {volumes: [{name: a, emptyDir: {sizeLimit: "8Gi\\n"}}]}': (
         "applied",
-        "in body should match",
+        "must match the regular expression",
     ),
     "spec: {volumes: [{name: a, emptyDir: {}}, {name: a, emptyDir: {}}]}": (
         "applied",
@@ -253,14 +304,28 @@ _FIELDS = [
 ]
 
 _STANDARD = 'violates PodSecurity "{}:latest"'
+# What no Pod may say is refused before the level of the namespace is looked at.
+_SOONER = {
+    "privileged: true": "cannot set `allowPrivilegeEscalation` to false and `privileged` to true",
+    "hostProcess: true": "hostNetwork must be true if pod contains any hostProcess containers",
+    "procMount: Unmasked": "`hostUsers` must be false to use `Unmasked`",
+}
+
+
+def _breach(extra: str, level: str) -> str:
+    sooner = [said for part, said in _SOONER.items() if part in extra]
+    return sooner[0] if sooner else _STANDARD.format(level)
+
+
 _POD_SECURITY = [
-    Fault(rule, extra or "nothing", "pods", _STANDARD.format(level), job(extra), level=level)
+    Fault(rule, extra or "nothing", "pods", _breach(extra, level), job(extra), level=level)
     for level, table in (("baseline", BASELINE), ("restricted", RESTRICTED))
     for extra, rule in table
 ]
 
 FAULTS: tuple[Fault, ...] = (
     *_VALUES,
+    *_NEEDS,
     *_FIELDS,
     *_POD_SECURITY,
     # Pod Security, as on the pages.
@@ -280,6 +345,13 @@ FAULTS: tuple[Fault, ...] = (
     page("bad-pod-field", "applied", ".volumeMount: field not declared in schema"),
     page("bad-pod-field", "applied", ".volumeMount: field not declared in schema", kind="Job"),
     page("job-field-in-pod", "applied", ".backoffLimit: field not declared in schema"),
+    page("field-set-by-cluster", "pods", "the integer value of priority (5) must not be provided"),
+    by_hand("field-set-by-cluster", "whether it pushes others out", "pods",
+            "the string value of PreemptionPolicy (Never) must not be provided",
+            setting("/preemptionPolicy", "Never")),
+    by_hand("field-set-by-cluster", "what the runtime takes", "pods",
+            "Pod Overhead set without corresponding RuntimeClass",
+            setting("/overhead", {"cpu": "1"})),
     page("refused-pod-value", "pods", 'volumeMounts[0].name: Not found: "cache"'),
     by_hand("bad-base-field", "a variable without a name", "applied", "omits all key fields",
             adding("env", {"value": "1"})),
@@ -297,13 +369,15 @@ FAULTS: tuple[Fault, ...] = (
             policy(backoffLimit="3")),
     by_hand("number-out-of-range", "a port", "pods", "must be between 1 and 65535",
             adding("ports", {"name": "a", "containerPort": 70000})),
-    by_hand("number-out-of-range", "no workers", "applied", "",
+    by_hand("number-out-of-range", "more retries than 32 bits hold", "applied", "of type int32",
+            policy(backoffLimit=2**33)),
+    by_hand("number-out-of-range", "no workers", "applied", "must be greater than or equal to 1",
             lambda made: made["spec"]["pytorchReplicaSpecs"]["Worker"].update(replicas=0)),
     by_hand("unknown-choice", "a restart policy", "pods", 'Unsupported value: "OnFailur"',
             role(restartPolicy="OnFailur")),
-    by_hand("bad-quantity", "16gb", "applied", "in body should match", limits(memory="16gb")),
-    by_hand("bad-quantity", "16GiB", "applied", "in body should match", limits(memory="16GiB")),
-    by_hand("bad-quantity", "512mi", "applied", "in body should match", limits(memory="512mi")),
+    by_hand("bad-quantity", "16gb", "applied", "must match the regular expression", limits(memory="16gb")),
+    by_hand("bad-quantity", "16GiB", "applied", "must match the regular expression", limits(memory="16GiB")),
+    by_hand("bad-quantity", "512mi", "applied", "unable to parse quantity's suffix", limits(memory="512mi")),
     by_hand("bad-quantity", "16gb, in a Job", "applied", "must match the regular expression",
             limits(memory="16gb"), kind="Job"),
     by_hand("fractional-accelerators", "half of one", "pods", "must be an integer",
@@ -362,12 +436,12 @@ FAULTS: tuple[Fault, ...] = (
                  "kueue.x-k8s.io/podset-required-topology": "example.com/rack",
                  "kueue.x-k8s.io/podset-preferred-topology": "example.com/rack"})),
     # What is missing.
-    by_hand("missing-key", "no image", "applied", "image is undefined", without("image")),
+    by_hand("missing-key", "no image", "applied", "image: Required value: must be required", without("image")),
     by_hand("missing-key", "no image in a Job", "applied", "image: Required value",
             without("image"), kind="Job"),
     by_hand("missing-key", "no image of an init container", "pods", "image: Required value",
             adding("/initContainers", {"name": "stage"})),
-    by_hand("incomplete-base-container", "no image", "applied", "image is undefined",
+    by_hand("incomplete-base-container", "no image", "applied", "image: Required value: must be required",
             adding("/containers", {"name": "exporter"})),
     by_hand("incomplete-base-container", "no image, in a Job", "applied", "image: Required value",
             adding("/containers", {"name": "exporter"}), kind="Job"),

@@ -17,8 +17,7 @@ from declarations import job, policy
 
 from controlplane import emitting, replicas
 from controlplane.api import Api, Manifest, Refused
-from controlplane.faults import ELASTIC, FAULTS, SEVERAL, TAKEN_FOR_ANOTHER, Fault, as_pytorchjob
-from controlplane.faults import POD_VALUES as VALUES
+from controlplane.faults import ELASTIC, FAULTS, SEVERAL, Fault, as_pytorchjob
 from controlplane.stack import Stack
 
 LEVELS = ("privileged", "baseline", "restricted")
@@ -146,17 +145,6 @@ def test_without_a_fault_nothing_is_refused(
     stack.api.apply(made, dry_run=True)
     for each in (*replicas.pods(made), *replicas.services(made)):
         stack.api.create(each, dry_run=True)
-
-
-@pytest.mark.parametrize("what", sorted(TAKEN_FOR_ANOTHER))
-def test_a_value_that_is_taken_for_another(
-    what: str, stack: Stack, levels: dict[str, str], shelf: Shelf
-) -> None:
-    fault = Fault("refused-pod-value", what, "pods", "", VALUES[what][0])
-    (pod,) = replicas.pods(shelf.object(fault, levels, "taken"))
-    made = stack.api.create(pod, dry_run=True)
-    assert pod["spec"]["terminationGracePeriodSeconds"] == -1
-    assert made["spec"]["terminationGracePeriodSeconds"] == TAKEN_FOR_ANOTHER[what]
 
 
 @pytest.mark.shows("files-too-large")
