@@ -197,7 +197,7 @@ class Team:
         """The objects of its runs by name."""
         return {name: item["metadata"]["uid"] for name, item in self.runs().items()}
 
-    def until(self, *names: str, seconds: float = 60) -> dict[str, str]:
+    def until(self, *names: str, seconds: float = 180) -> dict[str, str]:
         """Wait until exactly these runs are there; returns the uid of each."""
         return self.api.until(
             self.uids, lambda found: sorted(found) == sorted(names), seconds, f"runs {names}"
@@ -216,7 +216,7 @@ class Team:
             for pod in self.api.list("v1/Pod", self.namespace, f"{label}={run}")
         ]
 
-    def started(self, run: str, nodes: int = 1, seconds: float = 60) -> list[Manifest]:
+    def started(self, run: str, nodes: int = 1, seconds: float = 180) -> list[Manifest]:
         """Wait until Kueue has admitted a run and the operator has made its pods; returns them."""
         return self.api.until(
             lambda: self.pods(run), lambda found: len(found) == nodes, seconds, f"pods of {run}"
@@ -227,7 +227,7 @@ class Team:
         found = self.api.list("v1/ConfigMap", self.namespace, "runwright/tombstone=true")
         return sorted(item["data"]["run"] for item in found)
 
-    def finished(self, *names: str, seconds: float = 90) -> None:
+    def finished(self, *names: str, seconds: float = 180) -> None:
         """Wait until runs have succeeded."""
 
         def states() -> dict[str, Any]:
@@ -249,7 +249,7 @@ class Team:
         self.api.until(
             lambda: self._end_once(run, 1 if failed else 0, done),
             lambda ended: ended,
-            60,
+            180,
             f"end of {run}",
         )
 
