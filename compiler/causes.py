@@ -13,6 +13,7 @@ from compiler.rules import lookup
 
 # What policy names and nobody has.
 _NAME = "unknown-name-in-policy"
+_TAG = "yaml-tag"
 # Where policy weighs and waives: what cannot be read there may be what a finding needs.
 _WEIGHTS = ("policy/rules.", "policy/waivers")
 
@@ -24,6 +25,10 @@ def rooted(findings: Sequence[Finding]) -> list[Finding]:
     show. Where policy's weights or waivers are at fault, so does every finding about a job that
     one of them could be for.
     """
+    tags = {_start(item) for item in findings if item.rule == _TAG}
+    if tags:
+        # Without its tag a value may well be what is wanted.
+        findings = [item for item in findings if item.rule == _TAG or _start(item) not in tags]
     names = [item for item in findings if item.rule == _NAME]
     weights = any(
         item.severity is Severity.ERROR and item.place.path.startswith(_WEIGHTS)
@@ -48,6 +53,10 @@ def _any_within(causes: Iterable[Finding], item: Finding, places: Iterable[Place
     return any(
         cause is not item and _within(cause.place, place) for place in places for cause in causes
     )
+
+
+def _start(item: Finding) -> tuple[str, int | None, int | None]:
+    return item.place.path, item.place.line, item.place.column
 
 
 def _within(inner: Place, outer: Place) -> bool:

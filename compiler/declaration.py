@@ -27,6 +27,7 @@ from compiler.fields import (
     Memory,
     OneOf,
     Port,
+    PortName,
     QualifiedName,
     RelativePath,
     Scalars,
@@ -175,7 +176,7 @@ class Container(Fields):
     secrets: dict[EnvName, SecretRef] | None = described("Environment variables from Secrets.")
     cpu: CpuField | None = described("Cores.")
     memory: MemoryField | None = described("Memory.")
-    ports: dict[Label, Port] | None = described("Named ports.")
+    ports: dict[PortName, Port] | None = described("Named ports.")
     mounts: dict[AbsolutePath, Mount] | None = described("Volumes by path.")
 
 
@@ -213,7 +214,7 @@ class Member(Fields):
     files: dict[AbsolutePath, RelativePath] | None = described(
         "Files of this repository, mounted read-only at a path."
     )
-    ports: dict[Label, Port] | None = described("Named ports of the training container.")
+    ports: dict[PortName, Port] | None = described("Named ports of the training container.")
     sidecars: list[Container] | None = described("Containers beside the training container.")
     init: list[Container] | None = described("Containers that run before it.")
     security: Security | None = described("User, group and rights of the processes.")

@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from compiler import quantity
+from compiler.paths import absolute_path
 from compiler.quantity import Quantity
 from compiler.scalars import (
     cpu,
@@ -208,18 +209,7 @@ EnvName = Annotated[
 # No step . or .. anywhere: [\s\S] is any character, line ends among them.
 _ABSOLUTE = r"/(?![\s\S]*(^|/)\.\.?(/|$))(?!\.\.?(/|$))[^:\x00]*"
 _RELATIVE = r"(?!/)(?![\s\S]*/\.\.(/|$))(?!\.\.(/|$))[^\\\x00]+"
-AbsolutePath = Annotated[
-    str,
-    Reads(
-        matching(
-            _ABSOLUTE,
-            "an absolute path",
-            "write a path that begins with / and has no `..` and no colon",
-            rule="bad-path",
-        ),
-        Form(_ABSOLUTE),
-    ),
-]
+AbsolutePath = Annotated[str, Reads(absolute_path(_ABSOLUTE), Form(_ABSOLUTE))]
 RelativePath = Annotated[
     str,
     Reads(
@@ -262,6 +252,18 @@ LabelValue = Annotated[
             "write at most 63 letters, digits, - _ and ., a letter or digit at both ends",
         ),
         Form(_LABEL_VALUE),
+    ),
+]
+# Its form and its 15 characters are told by conflicting-ports, of all containers alike.
+PortName = Annotated[
+    str,
+    Reads(
+        matching(
+            _LABEL,
+            "the name of a port",
+            "write at most 15 lower-case letters, digits and hyphens, with a letter among them",
+        ),
+        Form(_LABEL),
     ),
 ]
 Words = Annotated[

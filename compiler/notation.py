@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compiler.listnotation import mapping_by_name
-from compiler.nodes import Mapping, Node, Scalar, Sequence
+from compiler.nodes import Mapping, Node, Scalar, Sequence, descend
 
 _RANGE = re.compile(r"\s*([0-9]{1,5})\s*(?:-|–|—|\.\.\.?|,|:|/|to)\s*([0-9]{1,5})\s*")
 _GLUED = re.compile(r"([A-Za-z_][\w-]*?)\s*([:=]|\s|(?=[0-9]))\s*(\S.*)")
@@ -64,6 +64,20 @@ def mapping_of(route: tuple[str | int, ...], node: Node, by_name: bool = False) 
         if re.fullmatch(form, str(node)):
             return meant.format(node)
     return None
+
+
+def swapped(root: Node, route: tuple[str | int, ...]) -> str | None:
+    """The entry that one with its path behind the colon was meant to be; None where it is not so.
+
+    `models: /models` under `mounts` has the claim first, as a line of Compose has.
+    """
+    value, complete = descend(root, plain_route(route))
+    field, name = key_of(route[:-1]), str(route[-1]) if route else ""
+    if not complete or not isinstance(value, Scalar) or not re.fullmatch(r"/[^\s:]*", value):
+        return None
+    if field == "mounts" and re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
+        return f"{value}: {{claim: {name}}}"
+    return f"{value}: {name}" if field == "files" and re.fullmatch(r"[\w./-]+", name) else None
 
 
 def is_certain(route: tuple[str | int, ...], node: Node) -> bool:

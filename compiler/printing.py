@@ -13,7 +13,7 @@ from compiler.check import Checked
 from compiler.diagnostics import CompilerError, Finding, arrange
 from compiler.report import CheckReport, Sources, render
 from compiler.repository import Repository
-from compiler.source import Source, decode
+from compiler.source import Source, legible
 from compiler.terminal import colored
 
 
@@ -88,7 +88,7 @@ def reader(repository: Repository) -> Sources:
             # Whoever opens a pipe waits for its other end.
             with suppress(OSError):
                 if file.is_file():
-                    known[path] = decode(path, repository.read_bytes(file))[0]
+                    known[path] = legible(path, repository.read_bytes(file))
         return known[path]
 
     return source

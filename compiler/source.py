@@ -26,6 +26,8 @@ LIMIT = 256 * 1024
 MOST = 20
 """Findings of one kind about one file; the last one counts the rest."""
 
+# The faults of text whose lines can be shown: what cannot be seen is printed as an escape.
+_SHOWN = frozenset({"control-character", "invisible-character"})
 _BOM = b"\xef\xbb\xbf"
 _ASCII_TEXT = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -85,6 +87,18 @@ def decode(path: str, data: bytes, limit: int = LIMIT) -> tuple[Source | None, l
     if faults:
         return None, faults
     return Source(path, text, hashlib.sha256(data).hexdigest()), []
+
+
+def legible(path: str, data: bytes) -> Source | None:
+    """The source of a file to show lines of; also of text that nobody reads any further.
+
+    None where the bytes are no text, or too many.
+    """
+    source, found = decode(path, data)
+    if source is not None or any(item.rule not in _SHOWN for item in found):
+        return source
+    content = data[3:] if data.startswith(_BOM) else data
+    return Source(path, content.decode(), hashlib.sha256(data).hexdigest())
 
 
 def split(text: str) -> list[str]:

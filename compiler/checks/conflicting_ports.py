@@ -67,7 +67,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     """The ports whose number or name is taken or cannot be."""
     rendezvous = port(run) if site.backend == "pytorchjob" else None
     for member in run.members:
-        numbers: dict[int, At[tuple[str, int]]] = {}
+        numbers: dict[int, tuple[At[tuple[str, int]], str]] = {}
         names: dict[str, At[tuple[str, int]]] = {}
         for part in containers(run, member):
             for entry in part.ports:
@@ -85,10 +85,11 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                 elif rendezvous is not None and number == rendezvous and name != PORT_NAME:
                     message = f"{number} is the port of the rendezvous"
                     yield Report(entry.route, message, "choose another number, such as 9400")
-                elif (earlier := numbers.setdefault(number, entry)) is not entry:
-                    message = f"the port {number} is taken by another container of the pod"
+                elif (taken := numbers.setdefault(number, (entry, part.name)))[0] is not entry:
+                    by = "another container of the pod" if taken[1] != part.name else "another name"
+                    message = f"the port {number} is taken by {by}"
                     remedy = "choose another number for one of the two"
-                    yield Report(entry.route, message, remedy, ((earlier.route, "the other one"),))
+                    yield Report(entry.route, message, remedy, ((taken[0].route, "the other one"),))
                 elif name and (earlier := names.setdefault(name, entry)) is not entry:
                     told = (f"two ports of the pod are called {name}", "rename one of them")
                     yield _of_name(entry, told, ((earlier.route, "the other one"),))

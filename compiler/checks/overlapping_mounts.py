@@ -91,7 +91,10 @@ def _checkpoint(run: Run, member: Member, items: list[Mounted]) -> Iterator[Repo
     if checkpoint is None:
         return
     path = normal(checkpoint.path)
-    around = [i for i in items if i.by in ("mounts", "pod") and i.container == "pytorch"]
+    # Of a mount at the root mount-over-system-path tells.
+    around = [
+        i for i in items if i.by in ("mounts", "pod") and i.container == "pytorch" and i.path != "/"
+    ]
     under = [
         i for i in around if within(path, i.path) or (checkpoint.claim is None and i.path == path)
     ]

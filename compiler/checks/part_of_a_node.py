@@ -65,10 +65,16 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             if total <= entry.per_node
             else f"write {devices.name}:{entry.per_node} and num_nodes: {nodes}"
         )
+        whole = f"{entry.per_node} {devices.name}"
+        if all((one.devices or devices).count == devices.count for one in run.members):
+            which = f"{run.nodes} nodes with {devices.count} of their {whole} each"
+        else:
+            nodes = "the first" if member is run.first else f"{run.nodes - 1}"
+            which = f"{nodes} of {run.nodes} nodes with {devices.count} of {whole}"
+            remedy = f"write {devices.name}:{entry.per_node} here too"
         yield Report(
             run.routes(member, "accelerators"),
-            f"{run.nodes} nodes with {devices.count} of their {entry.per_node} {devices.name} each:"
-            " the network between them is slower than a node's own links",
+            f"{which}: the network between nodes is slower than a node's own links",
             remedy,
             ((site.cluster.place("accelerators", devices.name, "per_node"), "what a node has"),),
         )

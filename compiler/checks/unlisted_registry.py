@@ -62,6 +62,9 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         if "/" not in one.image.registry and locked_name(one.image, site) is not None:
             # `llm-sft:latest` is a name of the lock with a tag: unpinned-image tells of that.
             continue
+        if one.image.digest is None and "/" not in one.image.reference:
+            # A name alone, or nothing: unpinned-image tells of that too.
+            continue
         if registry_of(one.image, site) is None:
             yield one.report(
                 f"the cluster {site.cluster.name} takes no images from `{one.image.registry}`",
