@@ -87,6 +87,7 @@ NOT_SHOWN: dict[str, str] = {
     "read-only-claim-written": _KUBELET,
     "root-refused-by-kubelet": _KUBELET,
     "script-in-several-words": _KUBELET,
+    "shell-variable-in-env": _KUBELET,
     "shm-above-memory": _KUBELET,
     "single-node-claim": _KUBELET,
     "too-little-shared-memory": _KUBELET,
