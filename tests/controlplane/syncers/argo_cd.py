@@ -122,9 +122,12 @@ class ArgoCd(Syncer):
         over = done.get("phase") in OVER
         if done.get("syncResult", {}).get("revision") == commit:
             return over or bool(done.get("retryCount"))
+        if _synced(follower):
+            # What was as it should be from the start has never been synced.
+            return over or "phase" not in done
         # A commit that leaves the folder alone is no reason for a sync, whatever is missing.
         compared = datetime.fromisoformat(status["reconciledAt"])
-        return over and (_synced(follower) or compared > since + 2 * RESYNC)
+        return over and compared > since + 2 * RESYNC
 
     def complaint(self, folder: str) -> str | None:
         follower = self.follower(folder)
