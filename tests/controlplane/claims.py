@@ -90,6 +90,7 @@ NOT_SHOWN: dict[str, str] = {
     "shell-variable-in-env": _KUBELET,
     "shm-above-memory": _KUBELET,
     "single-node-claim": _KUBELET,
+    "text-too-long-to-start": _KUBELET,
     "too-little-shared-memory": _KUBELET,
     "two-syncers": _SYNCER,
     "unexpanded-shell-variable": _KUBELET,
