@@ -55,7 +55,7 @@ def told(text: str) -> list[tuple[str, int | None, int | None]]:
             job('args: ["cost $5", "50$", "a$b", "${model.lr}", "$$RANK", "US$"]'),
             id="other dollars",
         ),
-        pytest.param(job('env: {GREETING: "by$WORD", NOTE: "$HOME"}'), id="dollars in env"),
+        pytest.param(job('env: {GREETING: "by$$WORD", NOTE: "${home}"}'), id="dollars in env"),
         pytest.param(
             job(
                 'command: [bash, -c, "torchrun t.py --at=$HOME --n=$(nproc) '
