@@ -191,7 +191,7 @@ def _missing(pod: Node, at: Route, violation: Violation) -> Report:
 def _refused(node: Node, violation: Violation) -> tuple[str, str]:
     kind, wanted = violation.kind, violation.wanted
     if kind == "type":
-        return _mistyped(node, wanted)
+        return _mistyped(node, wanted, violation.route[-1] if violation.route else None)
     if kind == "enum":
         near = next((c for c in wanted if c.lower() == str(node).lower()), None)
         near = near or nearest(str(node), wanted)
@@ -206,13 +206,18 @@ def _refused(node: Node, violation: Violation) -> tuple[str, str]:
     )
 
 
-def _mistyped(node: Node, wanted: Any) -> tuple[str, str]:
+def _mistyped(node: Node, wanted: Any, field: object) -> tuple[str, str]:
     words = "a number or a name" if isinstance(wanted, list) else _WANTED[wanted]
     if isinstance(node, Scalar) and node.empty and wanted in ("object", "array"):
         nothing = "{}" if wanted == "object" else "[]"
         return (
             f"there is no value here, where {words} is wanted",
             f"write the value, or {nothing} for an empty one, or leave the key out",
+        )
+    if field in ("mode", "defaultMode") and (octal := re.fullmatch(r"0o?([0-7]{3,4})", str(node))):
+        return (
+            f"{shown(node)} is not {words}: file modes are decimal here",
+            f"write {int(octal[1], 8)}",
         )
     try:
         if wanted == "integer":

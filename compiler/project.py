@@ -29,6 +29,7 @@ from compiler.lowering import lower
 from compiler.memory import state_of
 from compiler.model import Identity, Origins, Run
 from compiler.nodes import Mapping
+from compiler.pasted import pasted
 from compiler.policy.team import Team
 from compiler.repository import Document, Policy, Repository
 from compiler.results import Ask, JobResult, RunResult
@@ -124,6 +125,8 @@ class Project:
     def _judged(
         self, path: Path, data: bytes | None, asks: MappingType[str, Ask] | None
     ) -> JobResult:
+        from compiler.declaration import Declaration
+
         shown = self.repository.relative(path)
         result = JobResult(shown)
         content = self.repository.read_bytes(path) if data is None else data
@@ -140,6 +143,9 @@ class Project:
         result.node = node
         result.job = path.stem
         name_of(result)
+        if (foreign := pasted(Declaration.model_fields, node, "a job")) is not None:
+            result.findings.append(foreign)
+            return result
         team = team_of(result, path, node, self.repository, self.policy)
         if team is None or findings:
             self._shape(result, node)
@@ -253,6 +259,12 @@ class Project:
                     "write a later day, or delete the file",
                 )
             )
+        lost = used(run) - backend.target.keeps
+        if "several-nodes" in lost:
+            # An elastic run is one on several nodes; and what their processes are told of one
+            # another, a back end for one node cannot tell them.
+            lost -= {"elastic"}
+            found = [item for item in found if item.rule != "static-rendezvous-variable"]
         found.extend(
             finding(
                 "unsupported-by-backend",
@@ -262,7 +274,7 @@ class Project:
                 "take it out, or choose another back end in policy/clusters/",
                 [Related(site.cluster.place("backend"), "the back ends of the cluster")],
             )
-            for feature in sorted(used(run) - backend.target.keeps)
+            for feature in sorted(lost)
         )
         if base is None:
             name, kind = backend.target.name, backend.target.kind

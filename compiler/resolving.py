@@ -24,7 +24,7 @@ from compiler.model import (
 from compiler.names import ImageName
 from compiler.rules import finding
 from compiler.site import Site, toleration
-from compiler.suggestions import choose
+from compiler.suggestions import choose, choose_accelerator
 from compiler.variables import circle_in_words, circular, ordered
 
 # The placement that `preemptible: true` stands for.
@@ -100,7 +100,7 @@ class Resolver:
                 "unknown-accelerator",
                 (*at, "accelerators"),
                 f"the cluster {self.identity.cluster} has no accelerator `{wanted.name}`",
-                choose(wanted.name, catalogue),
+                choose_accelerator(wanted.name, catalogue, wanted.count),
             )
             return None
         return Devices(wanted.name, entry.resource, wanted.count)

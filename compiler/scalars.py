@@ -144,12 +144,11 @@ def duration(value: object) -> int:
     seconds = quantity.parse_duration(word)
     if seconds is not None and seconds > 0:
         if seconds > 366 * 24 * 3600:
-            raise fault(
-                "bad-duration",
-                f"{shown(value)} is longer than a year",
-                "write at most 366d",
-            )
+            told = f"{shown(value)} is longer than a year"
+            raise fault("bad-duration", told, "write at most 366d")
         return seconds
+    if seconds == 0:
+        raise fault("bad-duration", f"{shown(value)} is no time at all", "write 1s or more")
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", word):
         raise fault(
             "bad-duration",
@@ -317,7 +316,14 @@ def matching(
                 help,
             )
         if not _form(pattern).fullmatch(word):
-            raise fault(rule, f"{shown(value)} is not {wanted}", help)
+            message = f"{shown(value)} is not {wanted}"
+            if not word.isascii():
+                from compiler.lookalikes import latin, strange
+
+                if _form(pattern).fullmatch(meant := latin(word)):
+                    raise fault(rule, f"{message}: {strange(word)}", f"write {meant}")
+                raise fault(rule, f"{message}: {strange(word)}", help)
+            raise fault(rule, message, help)
         return word
 
     return read
@@ -333,7 +339,7 @@ def one_of(*choices: str, meant: Mapping[str, str] | None = None) -> Callable[[o
             rest = ", ".join(choices)
             raise fault(
                 "unknown-choice",
-                f"{shown(value)} is not one of {rest}",
+                f"{shown(value)} is not {'one of ' if choices[1:] else ''}{rest}",
                 f"write {near or ('one of ' if choices[1:] else '') + rest}",
             )
         return word

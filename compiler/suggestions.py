@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 SHOWN = 10
@@ -37,3 +38,39 @@ def any_of(names: Sequence[str], most: int = SHOWN, start: str = "write") -> str
     if len(names) == 1:
         return f"{start} `{names[0]}`"
     return f"{start} one of: " + ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def choose_accelerator(
+    wrong: str,
+    known: Iterable[str],
+    count: int = 1,
+    none: str = "take it out: the catalogue has none",
+) -> str:
+    """The help for an accelerator that a cluster lacks, of which `count` were read.
+
+    An H200 is no misspelt H100: with other digits a name means another thing.
+    """
+    names = sorted(known)
+    alike = {_plain(name): name for name in names}
+    if count == 1 and (found := re.fullmatch(r"(.+?)[xX*_-]([1-9][0-9]?)", wrong)):
+        meant = alike.get(_plain(found[1]))
+        if meant is not None and _plain(wrong) not in alike:
+            return f"write `{meant}:{found[2]}`"
+    if (meant := alike.get(_plain(wrong))) is not None:
+        return f"write `{meant}`"
+    longer = [name for plain, name in alike.items() if plain.startswith(_plain(wrong))]
+    if longer:
+        return any_of(longer)
+    same = [name for name in names if _digits(name) == _digits(wrong)]
+    near = nearest(wrong, same)
+    if near is not None:
+        return f"write `{near}`"
+    return any_of(names) if names else none
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+def _digits(name: str) -> str:
+    return re.sub(r"[^0-9]", "", name)

@@ -102,6 +102,9 @@ def _colon(trouble: Trouble) -> Finding:
         message = f"text with `: ` in it needs quotes: {quote(value)} reads as a second key"
         first = trouble.text[: key.end()].strip()
         remedy = f"write {quote(first)} and then {_quoted(value)}"
+        counted = re.fullmatch(r"([A-Za-z][\w.-]*):\s+(\d+)", value)
+        if counted and first == "accelerators:":
+            remedy = f"write {quote(f'{first} {counted[1]}:{counted[2]}')}, without a space"
         if re.fullmatch(r"[a-z][a-z_]*:\s[^\s,{}\[\]#]+", value):
             braced = f"{first.removeprefix('- ')} {{{value}}}"
             remedy = f"write {quote(braced)}, or the text in quotes: {_quoted(value)}"
@@ -158,7 +161,10 @@ def _no_colon(trouble: Trouble, number: int) -> Finding:
     remedy = (
         "write a key, a colon and a space; indent the line where it goes on with the text above"
     )
-    if re.match(r"-[^\s-]", bare):
+    if re.match(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|$)", bare):
+        message = f"{quote(bare)} marks a conflict of a merge that was not resolved"
+        remedy = "keep one of the two texts, and delete the other and the lines that mark them"
+    elif re.match(r"-[^\s-]", bare):
         message = f"a space is missing after the dash in {quote(bare)}"
         remedy = f"write {quote('- ' + bare[1:])}"
     elif match := re.match(r"([\w.-]+)\s*=\s*(.*)", bare):

@@ -19,7 +19,9 @@ from compiler.notation import (
     plain_route,
     range_of,
     separated,
+    swapped,
 )
+from compiler.pasted import pasted
 from compiler.rules import finding
 from compiler.scalars import shown
 from compiler.source import MOST
@@ -125,6 +127,14 @@ def _findings(
     To name the nearest key takes its time, and a file can hold thousands of one mistake.
     """
     problems = error.errors(include_url=False, include_input=False)
+    if (foreign := pasted(model.model_fields, node, values)) is not None:
+        return [foreign]
+    swaps = {
+        problem["loc"][:-1]
+        for problem in problems
+        if problem["loc"][-1:] == ("[key]",) and swapped(node, problem["loc"][:-1])
+    }
+    problems = [problem for problem in problems if problem["loc"] not in swaps]
     unknown = {problem["loc"][:-1] for problem in problems if problem["type"] == "extra_forbidden"}
     groups: dict[str, list[Finding]] = {}
     rest: Counter[str] = Counter()
@@ -157,6 +167,8 @@ def _finding(
         where = place(node, route)
         edits = () if context["fix"] is None else (Edit(where, context["fix"]),)
         remedy = context["help"]
+        if route[-1:] == ("[key]",) and (meant := swapped(node, route[:-1])) is not None:
+            remedy = f"write `{meant}`"
         if context["rule"] == "empty-value":
             steps = plain_route(route)
             key = str(steps[-1]) if steps else ""
@@ -186,7 +198,8 @@ def _finding(
         return _missing(node, route, values)
     where = place(node, route)
     if kind == "too_short":
-        remedy = "write at least one item, or leave the key out"
+        remedy = "write at least one item"
+        remedy += "" if _required(model, route) else ", or leave the key out"
         return finding("empty-value", where, "the list is empty", remedy)
     wanted = _wanted(kind, problem)
     found, _ = descend(node, route)
@@ -197,7 +210,7 @@ def _finding(
     remedy = f"write {wanted}"
     edits = ()
     below = _known(model, route) != _known(model, route[:-1])
-    if (meant := mapping_of(route, found)) is not None:
+    if (meant := mapping_of(route, found, by_name=kind == "dict_type")) is not None:
         remedy = f"write {meant}"
         edits = (Edit(where, meant),) if is_certain(route, found) else ()
     elif kind == "list_type" and not below and re.fullmatch(r"[\w./-]+", str(found)):
@@ -297,6 +310,24 @@ def _missing(node: Node, route: tuple[str | int, ...], values: str) -> Finding:
 
 def _known(model: type[BaseModel], route: tuple[str | int, ...]) -> list[str]:
     """The keys that the mapping at `route` may have."""
+    return [
+        info.alias or name
+        for candidate in _models(model, route)
+        for name, info in candidate.model_fields.items()
+    ]
+
+
+def _required(model: type[BaseModel], route: tuple[str | int, ...]) -> bool:
+    """Whether the mapping around `route` needs its last key."""
+    return any(
+        info.is_required() and (info.alias or name) == route[-1]
+        for candidate in _models(model, route[:-1])
+        for name, info in candidate.model_fields.items()
+    )
+
+
+def _models(model: type[BaseModel], route: tuple[str | int, ...]) -> tuple[type[BaseModel], ...]:
+    """The models of which the mapping at `route` may be."""
     candidates: tuple[type[BaseModel], ...] = (model,)
     for step in route:
         deeper: list[type[BaseModel]] = []
@@ -306,11 +337,7 @@ def _known(model: type[BaseModel], route: tuple[str | int, ...]) -> list[str]:
                     deeper += _annotated_models(candidate, name)
         if deeper:
             candidates = tuple(deeper)
-    return [
-        info.alias or name
-        for candidate in candidates
-        for name, info in candidate.model_fields.items()
-    ]
+    return candidates
 
 
 def _annotated_models(model: type[BaseModel], name: str) -> list[type[BaseModel]]:

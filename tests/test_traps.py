@@ -870,7 +870,7 @@ def test_b028_git_checks_files_out_with_lf() -> None:
         ("retry: {max: -1}", "wrong-type", (6, 14), "decimal digits"),
         ("num_nodes: 0", "number-out-of-range", (6, 12), "whole number"),
         ("num_nodes: 123456789012345678901", "number-out-of-range", (6, 12), "10000000"),
-        ("env: [A=b]", "wrong-type", (6, 6), "key: value"),
+        ("env: [A=b]", "wrong-type", (6, 6), "write {A: b}"),
         ("env: {A: {B: c}}", "wrong-type", (6, 10), "write text"),
     ],
 )

@@ -85,7 +85,10 @@ def _report(
     place = site.team.place("quota", cluster, name, key=True)
     fewest = demand(run, 1).get(name, 0)
     others = [
-        other for other, entry in own.items() if entry.guaranteed + (entry.borrowing or 0) > 0
+        other
+        for other, entry in own.items()
+        if (other == CPU or site.accelerator(other) is not None)
+        and entry.guaranteed + (entry.borrowing or 0) > 0
     ]
     if quota is None or quota.guaranteed + (quota.borrowing or 0) == 0:
         remedy = "take an accelerator that it has quota for"
@@ -94,7 +97,8 @@ def _report(
             _accelerators(run, name),
             f"the team {site.team.name} has no quota for {name} on {cluster}",
             remedy,
-            ((place, "the team's quota"),),
+            # All of it, so that a wrong name in it is seen to be the cause.
+            ((place if quota else site.team.place("quota", cluster), "the team's quota"),),
         )
     limit = quota.guaranteed + (quota.borrowing or 0)
     each = demand(run, 2).get(name, 0) - fewest

@@ -72,7 +72,8 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         if found is None:
             continue
         word, index = found
-        rest = [other.text for other in container.words[index + 1 :]]
+        words = container.words[index + 1 :]
+        rest = [other.text for other in words]
         if not rest or (len(rest) == 1 and rest[0] in NAMES) or takes_arguments(word.text):
             continue
         first = container.words[index + 1]
@@ -81,7 +82,8 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             first.route,
             f"`{first.text}` is not part of the script of `{shell}`, which is one word: "
             f"`{_short(word.text)}`",
-            f"write {_fixed([other.text for other in container.words[:index]], word.text, rest)}",
+            f"write {_fixed([other.text for other in container.words[:index]], word.text, rest)}"
+            + (", and take `args` out" if first.route[:1] != words[-1].route[:1] else ""),
             related=first.related,
             place=first.place,
         )

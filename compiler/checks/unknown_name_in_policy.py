@@ -45,7 +45,7 @@ from compiler.policy.cluster import Cluster
 from compiler.policy.rules import RulesPolicy
 from compiler.policy.team import Team
 from compiler.rules import Rule, finding, lookup, registered
-from compiler.suggestions import choose
+from compiler.suggestions import choose, choose_accelerator
 
 if TYPE_CHECKING:
     from compiler.check import Judged
@@ -205,7 +205,8 @@ def _queues(cluster: Document[Cluster]) -> Iterator[Finding]:
 def _unknown(
     what: str, name: str, known: Iterable[str], place: Place, related: Iterable[Related] = ()
 ) -> Finding:
-    remedy = choose(name, known, "take it out: there is none")
+    nearest = choose_accelerator if what.startswith("accelerator") else choose
+    remedy = nearest(name, known, none="take it out: there is none")
     return finding(
         "unknown-name-in-policy", place, f"there is no {what} called `{name}`", remedy, related
     )
