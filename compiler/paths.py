@@ -13,6 +13,7 @@ _HELP = "write a path that begins with / and has no `..` and no colon"
 
 def absolute_path(pattern: str) -> Callable[[object], str]:
     """A reader of absolute paths of the form `pattern`."""
+
     def read(value: object) -> str:
         word = letters(value, "an absolute path")
         if re.fullmatch(pattern, word):
