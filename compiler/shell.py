@@ -19,6 +19,10 @@ _ENDS = frozenset("\n;&|()")
 _VARIABLE = re.compile(
     r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{[#!]?(?P<braced>[A-Za-z_]\w*)(?P<rest>[^}]*)\})", re.ASCII
 )
+# What people write for a shell to expand where none runs: a variable in capitals.
+UNEXPANDED = re.compile(
+    r"(?<!\$)\$(?:(?P<bare>[A-Z][A-Z0-9_]*)(?![a-z(])|\{(?P<braced>[A-Z][A-Z0-9_]*)(?P<rest>[^A-Za-z0-9_}][^}]*)?\})"
+)
 _ASSIGNED = re.compile(
     r"(?:^|[\s;&|({])(?:(?P<set>[A-Za-z_]\w*)\+?=|(?:read(?:\s+-\w+)*|for)\s+(?P<read>[A-Za-z_]\w*))",
     re.ASCII | re.MULTILINE,

@@ -40,12 +40,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.checks.unexpanded_shell_variable import VARIABLE
 from compiler.diagnostics import Severity
 from compiler.environment import identity_names
 from compiler.model import Run
 from compiler.programs import every_container
 from compiler.rules import Report, Rule
+from compiler.shell import UNEXPANDED
 from compiler.site import Site
 
 RULE = Rule(
@@ -63,7 +63,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         if container.kind == "training":
             known |= set(identity_names(run))
         for setting in container.env:
-            matches = list(VARIABLE.finditer(setting.value or ""))
+            matches = list(UNEXPANDED.finditer(setting.value or ""))
             names = [match["bare"] or match["braced"] for match in matches]
             if not matches or setting.name in names:
                 continue

@@ -51,6 +51,7 @@ from compiler.launch import scripts
 from compiler.model import Run
 from compiler.programs import every_container
 from compiler.rules import Report, Rule
+from compiler.shell import UNEXPANDED
 from compiler.site import Site
 
 RULE = Rule(
@@ -64,9 +65,6 @@ RULE = Rule(
     ),
 )
 
-VARIABLE = re.compile(
-    r"(?<!\$)\$(?:(?P<bare>[A-Z][A-Z0-9_]*)(?![a-z(])|\{(?P<braced>[A-Z][A-Z0-9_]*)(?P<rest>[^A-Za-z0-9_}][^}]*)?\})"
-)
 SUBSTITUTION = re.compile(r"(?<!\$)\$\([^()\s$]+\s[^()]*\)")
 
 
@@ -87,7 +85,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             if container.command is None and any(letter.isspace() for letter in word.text):
                 # It may be the script of an entrypoint that is a shell.
                 continue
-            match = VARIABLE.search(word.text) or SUBSTITUTION.search(word.text)
+            match = UNEXPANDED.search(word.text) or SUBSTITUTION.search(word.text)
             if match is not None:
                 yield Report(
                     word.route,
@@ -97,7 +95,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                     place=word.place,
                 )
         for setting in container.env:
-            for match in VARIABLE.finditer(setting.value or ""):
+            for match in UNEXPANDED.finditer(setting.value or ""):
                 if setting.name in (match["bare"], match["braced"]):
                     yield Report(
                         setting.route,

@@ -155,7 +155,7 @@ POLICY = {
         policy(WEST, ("accelerators: [H100, A100-80GB]", "accelerators: [H100, A100-40GB]")),
         WEST,
         "there is no accelerator of the cluster called `A100-40GB`",
-        "write one of: A100-80GB, H100",
+        "write one of: A100-80GB, H100, MIG-1g.10gb",
     ),
 }
 
