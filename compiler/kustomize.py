@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,12 +73,13 @@ class Kustomize(Struct, frozen=True):
 
     def build_many(
         self, directories: Iterable[Path], processes: int
-    ) -> Iterator[list[dict[str, Any]]]:
+    ) -> Generator[list[dict[str, Any]]]:
         """The objects of each folder, in the order of the folders, built side by side.
 
         At most `processes` programs run at a time, and no more than a few results wait to be
         taken. The first failure is raised as by `build`, in its turn; it, and a caller who stops
-        early, end the programs still running.
+        early, end the programs still running. Who may stop early closes the generator: left to
+        the garbage collector, it would take the lock of all pools from whichever thread collects.
         """
         with Running() as running, ThreadPoolExecutor(max(processes, 1)) as pool:
             waiting: deque[tuple[Path, Future[str]]] = deque()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -64,16 +65,16 @@ def prove(
     with tempfile.TemporaryDirectory(prefix="runwright-build-", dir=_scratch()) as name:
         top = Path(name).resolve()
         folders = (_batch(top / str(n), group) for n, group in enumerate(groups))
-        built = kustomize.build_many(folders, processes)
-        for number, group in enumerate(groups):
-            try:
-                objects = next(built)
-            except BuildFailed as failed:
-                raise _unbuilt(top / str(number), group, kustomize, failed) from None
-            _compare(group, objects, kustomize)
-            shutil.rmtree(top / str(number), ignore_errors=True)
-            done += len(group)
-            progress(done)
+        with closing(kustomize.build_many(folders, processes)) as built:
+            for number, group in enumerate(groups):
+                try:
+                    objects = next(built)
+                except BuildFailed as failed:
+                    raise _unbuilt(top / str(number), group, kustomize, failed) from None
+                _compare(group, objects, kustomize)
+                shutil.rmtree(top / str(number), ignore_errors=True)
+                done += len(group)
+                progress(done)
 
 
 def _scratch() -> str | None:

@@ -382,7 +382,7 @@ def test_a_caller_who_stops_early_leaves_no_program_running(machine: Path) -> No
     )
     results = real.build_many(folders, 2)
     next(results)
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert not alive(int((machine / "pid").read_text()))
 
 
