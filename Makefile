@@ -22,7 +22,7 @@ demo: setup ## Check this repository, render a job, build all overlays into buil
 	@sh tools/demo.sh $(COMPILER)
 
 rehearse: images-setup ## Run a job small on this machine: JOB=llm-sft ARGS=--nodes=1
-	@$(COMPILER) rehearse $(or $(JOB),llm-sft --processes 1 --timeout 300) $(ARGS)
+	@$(COMPILER) rehearse $(or $(JOB),llm-sft --processes 1 --timeout 900) $(ARGS)
 
 images-setup: setup ## Make .venv-images, with torch, from images/requirements.lock
 	@$(VENV)/python tools/images.py

@@ -37,6 +37,7 @@ from compiler.fields import (
     Subdomain,
     Text,
     UserId,
+    VolumePath,
     Whole,
     described,
 )
@@ -114,7 +115,7 @@ class Mount(Fields):
     secret: Subdomain | None = described("A Secret of the team's namespace, as files.")
     scratch: Memory | None = described("An empty folder of at most this size, gone with the pod.")
     read_only: Flag | None = described("Mounted without the right to write.")
-    sub_path: RelativePath | None = described("A folder within the volume.")
+    sub_path: VolumePath | None = described("A folder within the volume.")
 
 
 class Checkpoint(Fields):

@@ -41,6 +41,7 @@ _WORDS: list[tuple[Any, str]] = [
     (fields.EnvName, "variable name"),
     (fields.AbsolutePath, "absolute path"),
     (fields.RelativePath, "path in the repository"),
+    (fields.VolumePath, "path in the volume"),
     (fields.SecretRef, "Secret name/key"),
     (fields.QualifiedName, "label or resource name"),
     (fields.LabelValue, "label value"),

@@ -222,6 +222,20 @@ RelativePath = Annotated[
         Form(_RELATIVE),
     ),
 ]
+# As long as Linux takes a path (PATH_MAX, limits.h).
+_WITHIN = _RELATIVE.removesuffix("+") + "{1,4095}"
+VolumePath = Annotated[
+    str,
+    Reads(
+        matching(
+            _WITHIN,
+            "a path within the volume",
+            "write a path from the root of the volume, with / and without `..`",
+            rule="bad-path",
+        ),
+        Form(_WITHIN),
+    ),
+]
 _SECRET = rf"{_SUBDOMAIN}/[-._a-zA-Z0-9]+"
 SecretRef = Annotated[
     str,

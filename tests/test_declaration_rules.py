@@ -117,6 +117,7 @@ def test_right_declarations_are_left_alone(project: Project, changes: str) -> No
         ("max_duration: 24 hours", "bad-duration", 1, 15),
         ("stop: {grace: 400d}", "bad-duration", 1, 15),
         ("mounts: {data: {scratch: 1Gi}}", "bad-path", 1, 10),
+        ("mounts: {/data: {claim: datasets, sub_path: ../b}}", "bad-path", 1, 45),
         ("mounts: {/a/../b: {scratch: 1Gi}}", "bad-path", 1, 10),
         ('mounts: {"/a\\n/../b": {scratch: 1Gi}}', "bad-path", 1, 10),
         ('mounts: {"/a:ro": {scratch: 1Gi}}', "bad-path", 1, 10),

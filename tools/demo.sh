@@ -30,7 +30,7 @@ rm -rf build
 # The first word is the Python that the compiler runs on.
 if "$1" tools/images.py; then
     say "rehearse $rehearsed: small on this machine, with a lost node, a stop and a second start"
-    "$@" rehearse "$rehearsed" --processes 1 --timeout 300
+    "$@" rehearse "$rehearsed" --processes 1 --timeout 900
 else
     say "rehearse $rehearsed: left out, for its training has no torch here (see above)"
 fi
