@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tunings import COLOURS, FAST, Tuner, answers, asked, events, saved, steps, write
+from tunings import COLOURS, FAST, Tuner, answers, asked, events, read, saved, steps, write
 
 OTHERS = {"coal": "not white", "snow": "not black", "grass": "not red", "a rose": "not green"}
 QUESTIONS = [f"What colour is {thing}?" for thing in COLOURS]
@@ -132,8 +132,6 @@ def test_half_precision_shared_out_learns_nearly_the_same(tuner: Tuner, tmp_path
 
 
 def test_a_trial_is_the_same_in_both_spellings() -> None:
-    from arguments import read
-
     words = ["--model=/models/none", "--epochs=3", "--max-steps=15"]
     alone, declared = (read([*words[:2], word, words[2]]) for word in ("--trial", "--trial=true"))
     assert declared == alone
