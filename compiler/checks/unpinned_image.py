@@ -68,10 +68,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             else:
                 remedy = "add @sha256:<64 hex digits>, or an entry with this reference and its "
                 remedy += "digest to images/lock.yaml"
+            said = f"`{one.image.reference}` has no digest, so it can mean another image tomorrow"
             if not one.image.reference:
-                yield one.report("there is no image here", "write its reference, with a digest")
-                continue
-            yield one.report(
-                f"`{one.image.reference}` has no digest, so it can mean another image tomorrow",
-                remedy,
-            )
+                said, remedy = "there is no image here", "write its reference, with a digest"
+            yield one.report(said, remedy)
