@@ -139,12 +139,10 @@ class Course:
         retries = self.cast.restarts
         self.say(f"node {victim.index} was killed at step {reached}; going on")
         self._next_start("after a lost node")
-        if retries:
-            self.running.restart(victim.index)
-        else:
+        self.running.restarted.clear()
+        if not retries:
             self.running.kill_all()
             self.running.start_all()
-        self.running.restarted.clear()
         anew = self._went_on(mark, before, retries)
         if anew is None:
             how = "the run went on; it does not say from which step"

@@ -93,6 +93,44 @@ def test_torchrun_gets_the_counts_of_the_rehearsal(tmp_path: Path) -> None:
     assert "more than 2 nodes at a time" in account.uncovered
 
 
+# As torchrun of a fixed number of nodes: node 0 keeps a store and closes it late, and who joins the
+# one that it has been in already waits for a round that never comes.
+STORED = """\
+import os, pathlib, time
+here = pathlib.Path(__file__)
+store, joined = here.with_name("store"), here.with_name("joined")
+def alive():
+    try:
+        os.kill(int(store.read_text() or "0"), 0)
+    except (OSError, ValueError):
+        return False
+    return True
+if os.environ.get("PET_NODE_RANK", "0") == "0":
+    store.write_text(str(os.getpid()))
+else:
+    while not alive():
+        time.sleep(0.02)
+    if joined.exists() and joined.read_text() == store.read_text():
+        time.sleep(600)
+    joined.write_text(store.read_text())
+"""
+
+
+def test_a_lost_node_of_a_fixed_number_comes_back_after_node_0_has_closed_its_store(
+    tmp_path: Path,
+) -> None:
+    launcher = STORED + TORCHRUN.replace(
+        "sys.exit(1 if",
+        "codes = [worker.wait() for worker in workers]; time.sleep(1)\nsys.exit(1 if",
+    )
+    image = IMAGE.replace("[python, train.py]", "[torchrun, train.py]")
+    python = fake_python(tmp_path / "fake", launcher)
+    text = job(accelerators="H100:8")
+    account = played(tmp_path, text, image=image, python=python, seconds=40).account
+    assert account.outcome == "passed", account.text()
+    assert parts(account)["lost node"] == "ok"
+
+
 def test_a_batch_job_is_one_node_whose_pod_is_replaced(tmp_path: Path) -> None:
     text = job(
         "command: [bash, -c, 'echo \"pod $HOSTNAME\"; exec python train.py']", num_nodes=None
