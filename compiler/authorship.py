@@ -44,11 +44,13 @@ def spending(
     owners = {name: team.value.owners for name, team in policy.teams.items()}
     found: list[Finding] = []
     if base is not None:
+        from compiler.repository import Repository
+
         git, start = _left(repository, base)
         changed = _changes(git, start)
         if any(path.startswith("policy/") for path in changed):
             with git.checkout(start, "policy", "pyproject.toml") as folder:
-                then = type(repository)(folder).policy().teams
+                then = Repository(folder).policy().teams
             owners |= {name: team.value.owners for name, team in then.items()}
         if whole:
             found += _gone(git, start, policy, owners, jobs, login, changed)

@@ -38,8 +38,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.diagnostics import Severity
-from compiler.model import Run
+from compiler.diagnostics import Place, Severity
+from compiler.model import Route, Run
 from compiler.programs import every_container
 from compiler.rules import Report, Rule
 from compiler.site import Site
@@ -59,14 +59,14 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     for _, container in every_container(run, site):
         for word in container.words:
             if (size := len(word.text.encode()) + 1) > MOST:
-                report = _report(word.route, "this word", size)
-                yield Report(report.route, report.message, report.help, place=word.place)
+                yield _report(word.route, "this word", size, word.place)
         for setting in container.env:
             size = len(f"{setting.name}={setting.value or ''}".encode()) + 1
             if size > MOST:
                 yield _report(setting.route, f"the variable `{setting.name}`", size)
 
 
-def _report(route: tuple[str | int, ...], what: str, size: int) -> Report:
+def _report(route: Route, what: str, size: int, place: Place | None = None) -> Report:
     message = f"{what} has {size - 1} bytes; Linux starts no program with more than {MOST - 1}"
-    return Report(route, message, "put the text into a file, and mount it with `files:`")
+    remedy = "put the text into a file, and mount it with `files:`"
+    return Report(route, message, remedy, place=place)

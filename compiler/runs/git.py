@@ -349,7 +349,7 @@ class Git:
             if now not in (expected, commit):
                 raise Rejected(refused)
             if now != commit:
-                name = "the remote" if ":" in remote or "/" in remote else remote
+                name = "the remote" if _is_place(self.root, remote) else remote
                 raise GitError(refused, advice(said, name, branch))
 
     def mark(self, remote: str, commit: str, branch: str, expected: str | None) -> None:
