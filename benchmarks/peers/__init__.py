@@ -24,7 +24,6 @@ from yaml.cyaml import CSafeLoader
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PINS = ROOT / "tools" / "peers"
-KUBECONFORM = "github.com/yannh/kubeconform/cmd/kubeconform"
 OPERATOR = "github.com/kubeflow/training-operator@v1.9.3"
 CRD = "manifests/base/crds/kubeflow.org_pytorchjobs.yaml"
 PROGRAM = ("job.k", "main.k")
@@ -117,17 +116,10 @@ def _definition() -> Any:
 
 
 def _kubeconform() -> Path:
-    pinned = re.search(r"yannh/kubeconform (v\S+)", (PINS / "go.mod").read_text())
+    _run([sys.executable, str(ROOT / "tools" / "install.py"), "kubeconform"], ROOT)
+    pinned = re.search(r"yannh/kubeconform v(\S+)", (PINS / "go.mod").read_text())
     assert pinned is not None
-    program = _cache() / f"kubeconform-{pinned[1]}" / "kubeconform"
-    if not program.exists():
-        print("peers: building kubeconform with Go", file=sys.stderr, flush=True)
-        build = ["go", "build", "-trimpath", "-mod=readonly", "-buildvcs=false", "-ldflags=-s -w"]
-        environment = {"CGO_ENABLED": "0", "GOWORK": "off"}
-        draft = program.with_name("kubeconform.new")
-        _run([*build, "-o", str(draft), KUBECONFORM], PINS, environment)
-        draft.rename(program)
-    return program
+    return _cache() / f"kubeconform-{pinned[1]}" / "kubeconform"
 
 
 def _kcl() -> Path:
