@@ -214,19 +214,20 @@ class Configuration:
         self.git("push", "-q", "origin", "main")
         return self.git("rev-parse", "HEAD")
 
-    def revert(self, commit: str) -> str:
+    def revert(self, commit: str, status: int = 0) -> str:
         """Revert a commit and publish; returns the commit to be synced."""
         self.git("revert", "--no-edit", commit)
-        return self.publish()
+        return self.publish(status=status)
 
-    def publish(self, *observed: Path, hours: float = 0) -> str:
+    def publish(self, *observed: Path, hours: float = 0, status: int = 0) -> str:
         """The workflow on the main branch, with observations, in so many hours; returns the
-        remote's tip then."""
+        remote's tip then. It must end with this status: 1 where something is blocked."""
         at = datetime.now(UTC) + timedelta(hours=hours)
         self.environment["AT"] = at.isoformat() if hours else ""
         self.git("push", "-q", "origin", "main")
         self.run("git", "pull", "-q", where=self.base)
-        self.said = self.run("sh", "base/ci/publish.sh", "base", *(str(path) for path in observed))
+        words = ("sh", "base/ci/publish.sh", "base", *(str(path) for path in observed))
+        self.said = self.run(*words, status=status)
         self.environment["AT"] = ""
         self.git("pull", "-q")
         return self.git("rev-parse", "HEAD")

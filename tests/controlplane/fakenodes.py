@@ -61,6 +61,8 @@ class FakeNodes:
             seconds,
             f"{count} ready nodes",
         )
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(self._open, names))
         return names
 
     def stop(self) -> None:
@@ -92,6 +94,11 @@ class FakeNodes:
             "status": {"capacity": dict(resources), "allocatable": dict(resources)},
         }
         self.stack.api.create(node)
+
+    def _open(self, name: str) -> None:
+        """Let Pods onto a node: the API server taints each new one, and no controller of a stack
+        takes that away once the node is ready."""
+        self.stack.api.patch("v1/Node", name, None, {"spec": {"taints": None}})
 
     def _start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -106,6 +106,9 @@ class Following:
         for name in teams:
             for kind in RUNS:
                 self.api.delete_all(kind, name)
+            # A pod that a kubelet had taken would wait for it to say that it has ended.
+            for pod in self.api.list("v1/Pod", name):
+                self.api.delete("v1/Pod", pod["metadata"]["name"], name, grace=0)
             self.api.delete("v1/Namespace", name)
         for name in teams:
             self.api.gone("v1/Namespace", name, seconds=120)
@@ -140,9 +143,9 @@ class Following:
         self.syncer.sync(commit)
         return commit
 
-    def revert(self, commit: str) -> str:
-        """Revert a commit, publish, wait; returns the commit of publish."""
-        made = self.configuration.revert(commit)
+    def revert(self, commit: str, status: int = 0) -> str:
+        """Revert a commit, publish, wait; returns the commit of publish, which ends so."""
+        made = self.configuration.revert(commit, status)
         self.syncer.sync(made)
         return made
 

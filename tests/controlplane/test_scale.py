@@ -86,9 +86,13 @@ def repository(folder: Path, size: Size) -> Configuration:
     """A configuration repository with the policy of the cluster and its teams, and no job yet."""
     teams = team_names(size)
     made = Configuration(folder, NAME, "", teams)
-    policy = CLUSTER.replace("nodes: 64", f"nodes: {size.nodes}").replace(
-        "flavor: h100", f"flavor: h100\n    node_labels: {LABELS}"
-    )
+    policy = CLUSTER
+    for text, instead in (
+        ("nodes: 200", f"nodes: {size.nodes}"),
+        ("flavor: h100", f"flavor: h100\n    node_labels: {LABELS}"),
+    ):
+        assert text in policy
+        policy = policy.replace(text, instead)
     made.write(f"policy/clusters/{NAME}.yaml", f"{policy}topology: {{rack: {{label: {RACK}}}}}\n")
     for team in teams:
         text = TEAM.replace("NAME", team).replace("CLUSTER", NAME)

@@ -6,7 +6,11 @@ from controlplane.configuration import distributed, job
 from controlplane.following import Following, Team
 from controlplane.kubelet.agent import Kubelet
 
-TRAIN = 'echo "$RUN_NAME rank ${RANK:-0} of ${WORLD_SIZE:-1}" >>"$CHECKPOINT_DIR/steps"'
+# All nodes end together: a first node that ends takes the others with it.
+TRAIN = (
+    'at="$CHECKPOINT_DIR/steps"; echo "$RUN_NAME node ${RANK:-0} of $PET_NNODES" >>"$at"; '
+    'until [ "$(wc -l <"$at")" -ge "$PET_NNODES" ]; do sleep 0.2; done'
+)
 
 
 def test_a_pull_request_becomes_a_training_that_ends_and_leaves(
@@ -28,8 +32,8 @@ def test_a_pull_request_becomes_a_training_that_ends_and_leaves(
         place = it.claim(team.namespace, "checkpoints") / configuration.cluster / team.name
         one = (place / "one/r1/steps").read_text("utf-8").splitlines()
         two = (place / "two/r1/steps").read_text("utf-8").splitlines()
-        assert one == ["one-r1 rank 0 of 1"]
-        assert sorted(two) == [f"two-r1 rank {rank} of 3" for rank in range(3)]
+        assert one == ["one-r1 node 0 of 1"]
+        assert sorted(two) == [f"two-r1 node {node} of 3" for node in range(3)]
 
         following.observe()
         for name in ("one", "two"):

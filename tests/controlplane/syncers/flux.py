@@ -44,7 +44,13 @@ class Flux(Syncer):
                 f"--storage-adv-addr={storage}",
             ],
             # Half a minute between two looks at what a Kustomization depends on is the default.
-            "kustomize-controller": ["--requeue-dependency=2s"],
+            "kustomize-controller": [
+                "--requeue-dependency=2s",
+                # All teams at once: by default four, with 50 requests a second among them.
+                "--concurrent=10",
+                "--kube-api-qps=1000",
+                "--kube-api-burst=2000",
+            ],
         }
         (self.folder / "artifacts").mkdir()
         for name, flags in particular.items():
