@@ -241,7 +241,11 @@ class Emission:
 
     def _teams(self, listed: Mapping[tuple[str, str], Sequence[tuple[str, int]]]) -> None:
         """A kustomization for every team on each of its clusters, also for one without runs: a
-        syncer must find it when the last run is gone."""
+        syncer must find it when the last run is gone.
+
+        Flux stops nothing where the folder itself is gone ("path not found"), so it stays for good
+        where a team has ever had a run, also once policy has no such team.
+        """
         policy = self.project.policy
         places = {
             (cluster, team)
@@ -250,6 +254,11 @@ class Emission:
             if cluster in policy.clusters
         }
         places |= {place for place in self._known() if self._unreadable(*place)}
+        places |= {
+            (run.cluster, team)
+            for (team, _), ledger in self.outcome.ledgers.items()
+            for run in ledger.runs
+        }
         for cluster, team in sorted(places | set(listed)):
             runs = listed.get((cluster, team), ())
             self._put(team_files(cluster, team, self._namespace(cluster, team), runs))
@@ -271,7 +280,15 @@ class Emission:
             return document.value.namespace
         kept = self.published(f"overlays/{cluster}/{team}") or {}
         sentinel = kept.get(f"overlays/{cluster}/{team}/sentinel.yaml")
-        return namespace_of(sentinel) or team if sentinel is not None else team
+        if sentinel is not None:
+            return namespace_of(sentinel) or team
+        lived = (
+            run.namespace
+            for (owner, _), ledger in self.outcome.ledgers.items()
+            if owner == team
+            for run in reversed(ledger.on(cluster))
+        )
+        return next((space for space in lived if space), team)
 
     def _clusters(self) -> None:
         clusters = set(self.project.policy.clusters)

@@ -113,7 +113,7 @@ def test_another_syncer_changes_no_run(company: Company) -> None:
     assert project["spec"]["destinations"] == [place]
 
 
-def test_a_team_keeps_its_follower_until_its_last_run_is_gone(company: Company) -> None:
+def test_a_team_that_has_had_runs_keeps_its_follower_and_its_folder(company: Company) -> None:
     company.publish()
     company.write("policy/teams/speech.yaml", None)
     company.merge()
@@ -127,10 +127,24 @@ def test_a_team_keeps_its_follower_until_its_last_run_is_gone(company: Company) 
     company.publish()
     files = published(company)
     assert "speech/b/r1/run.yaml" not in files
-    assert paths(files) == folders(files) == ["ended", "nlp", "platform"]
+    # A folder that is gone stops nothing: Flux would complain, and leave the run alone.
+    assert paths(files) == folders(files) == ["ended", "nlp", "platform", "speech"]
+    listed = yaml.safe_load(files["speech/kustomization.yaml"])
+    assert listed["resources"] == ["sentinel.yaml"]
+    sentinel = yaml.safe_load(files["speech/sentinel.yaml"])
+    assert sentinel["metadata"]["namespace"] == "p-speech"
+    assert sentinel["data"] == {"runs": ""}
     # Its namespace and its tombstone stay, and so does the right to keep the latter there.
     assert {"platform/namespaces/p-speech.yaml", "platform/access/p-speech.yaml"} <= set(files)
     assert "ended/p-speech.b-r1.yaml" in files
+    # A tree from which the folder was taken once gets it back, in the namespace of its runs.
+    company.git("rm", "-rq", f"{HERE}/speech")
+    company.git("commit", "-qm", "Take it away")
+    company.git("push", "-q", "origin", "HEAD:main")
+    company.publish()
+    again = published(company)
+    assert {name for name in files if name.startswith("speech/")} <= set(again)
+    assert again["speech/sentinel.yaml"] == files["speech/sentinel.yaml"]
 
 
 def test_a_team_that_comes_and_goes_again_leaves_nothing_that_could_be_pruned(

@@ -18,7 +18,7 @@ from controlplane.stack import Stack
 
 ROOT = Path(__file__).resolve().parents[3]
 # What a syncer has done with a commit within; far more than it needs on a busy machine.
-PATIENCE = 240.0
+PATIENCE = 120.0
 
 
 class Syncer(ABC):
