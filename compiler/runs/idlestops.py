@@ -6,6 +6,7 @@ this is looked at in every check, where there are stops at all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -58,10 +59,10 @@ class _Books:
                         return True
         return False
 
-    def has(self, text: str) -> bool:
-        """Whether a ledger has this text anywhere."""
-        wanted = text.encode()
-        return any(wanted in data for files in self._all() for data in files.values())
+    def started(self, image: str) -> bool:
+        """Whether a run was started with an image of this name, digest or whole reference."""
+        named = _named(image)
+        return any(named.search(data) for files in self._all() for data in files.values())
 
     def _all(self) -> Iterator[Mapping[str, bytes]]:
         if not self._places:
@@ -123,7 +124,7 @@ def _of_image(stop: Document[StopPolicy], policy: Policy, books: _Books) -> Iter
     for entry in entries.values():
         if image in (entry.digest, entry.reference, f"{entry.reference}@{entry.digest}"):
             return
-    if books.has(image) or _declared(image, books.repository) or books.unknown:
+    if books.started(image) or _declared(image, books.repository) or books.unknown:
         return
     near = nearest(image, known)
     yield finding(
@@ -135,5 +136,17 @@ def _of_image(stop: Document[StopPolicy], policy: Policy, books: _Books) -> Iter
 
 
 def _declared(image: str, repository: Repository) -> bool:
-    wanted = image.encode()
-    return any(wanted in repository.read_bytes(path) for path in repository.job_files()[0])
+    named = _named(image)
+    return any(named.search(repository.read_bytes(path)) for path in repository.job_files()[0])
+
+
+def _named(image: str) -> re.Pattern[bytes]:
+    """What a file has where it gives an image this name, digest or reference.
+
+    As text, since a file need not be valid for its run to be stopped. A part of a name is another
+    image: a stop of `llm` stops no run of `llm-sft`.
+    """
+    quoted = re.escape(image).encode()
+    return re.compile(
+        rb"""\bimage(?:_name)?["']?\s*:\s*["']?(?:[^\s"'@]+@)?""" + quoted + rb"""(?=[\s"',}]|\Z)"""
+    )

@@ -122,3 +122,24 @@ def test_an_image_that_only_the_ledger_remembers_can_be_stopped(company: Company
     assert found(company) == []
     company.write(STOP, f"image: {digest[:-1]}2\nreason: it deletes checkpoints\n")
     assert [item.rule for item in found(company)] == ["idle-stop"]
+
+
+@pytest.mark.parametrize("part", ["train", "trainer2", "a", "sha256", "trainer:"])
+def test_a_part_of_an_images_name_is_no_image(company: Company, part: str) -> None:
+    company.write(STOP, f'image: "{part}"\nreason: it deletes checkpoints\n')
+    (item,) = found(company)
+    assert (item.rule, item.place.line) == ("idle-stop", 1)
+
+
+@pytest.mark.parametrize(
+    "form", ["image: X", "image: 'X'", "{image: X, team: nlp}", '{"image": "X"}']
+)
+def test_an_image_that_a_declaration_names_can_be_stopped(company: Company, form: str) -> None:
+    digest = "sha256:" + "bb02" * 16
+    whole = f"registry.example.com/other@{digest}"
+    company.write("jobs/nlp/c.yaml", form.replace("X", whole) + "\n")
+    for image in (whole, digest):
+        company.write(STOP, f"image: {image}\nreason: it deletes checkpoints\n")
+        assert [item.rule for item in found(company) if item.rule == "idle-stop"] == []
+    company.write(STOP, f"image: {digest[:-1]}\nreason: it deletes checkpoints\n")
+    assert "idle-stop" in [item.rule for item in found(company)]
