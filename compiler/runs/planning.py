@@ -24,7 +24,7 @@ from compiler.runs.books import Books, read_books
 from compiler.runs.decisions import Request, folded, project_of
 from compiler.runs.effects import Judgement, effects
 from compiler.runs.fold import JobDecision, Key, Outcome
-from compiler.runs.publishing import accounted, configured_branch
+from compiler.runs.publishing import accounted, configured_branch, example_images
 from compiler.runs.rendering import rendered
 from compiler.runs.reporting import Report
 from compiler.runs.supposition import Conflict, Supposition, supposing
@@ -67,11 +67,15 @@ class Planned(Struct):
 
     report: Report
     findings: list[Finding]
+    unpublished: bool = False
 
     @property
     def refused(self) -> bool:
-        """Whether the change blocks a job, or wakes the stop guard."""
+        """Whether the change blocks a job, wakes the stop guard, or speaks of runs that publish
+        would not come to (`unpublished`: it refuses the whole tree)."""
         account = self.report.account
+        if self.unpublished and (account.news or self.report.pending):
+            return True
         guard = account.guard
         if guard is not None and guard.withheld:
             return True
@@ -100,13 +104,15 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
             _decided(repository, git, books, trees.new, question, at, old) as new,
         ):
             changed = git.changed(trees.old, trees.new)
+            refusal = example_images(new.project)
+            first = [f"publish refuses this tree: {refusal}; {refusal.help}"] if refusal else []
             report = Report(
                 new.account,
                 trees.source,
                 books.commits[0].commit if books.commits else "",
                 at,
                 head=trees.shown,
-                notes=[*trees.notes, *_surroundings(changed)],
+                notes=[*first, *trees.notes, *_surroundings(changed)],
                 pending=_pending(old, new),
                 title="plan",
                 effects=effects(_judged(old), _judged(new), changed, new.outcome),
@@ -114,7 +120,7 @@ def plan(repository: Repository, question: Question, at: datetime) -> Planned:
             )
             if question.diff:
                 _add_diff(report, git, books, new)
-            return Planned(report, new.gathered.findings)
+            return Planned(report, new.gathered.findings, refusal is not None)
 
 
 def _judged(side: _Decided) -> Judgement:

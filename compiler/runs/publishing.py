@@ -78,7 +78,9 @@ def _once(repository: Repository, git: Git, request: Request, at: datetime) -> P
     source, tip = target.source, target.tip
     with git.checkout(source) as folder, tempfile.TemporaryDirectory() as scratch:
         project = project_of(Repository(folder), repository, at)
-        _refuse_examples(project)
+        refused = example_images(project)
+        if refused is not None:
+            raise refused
         _refuse_unknown_clusters(project, books, request)
         authored = _authored(git, source, books)
         if request.source is not None:
@@ -322,15 +324,20 @@ def _refuse_unknown_clusters(project: Project, books: Books, request: Request) -
             )
 
 
-def _refuse_examples(project: Project) -> None:
+def example_images(project: Project) -> CompilerError | None:
+    """Why nothing of a tree is published whose lock has the digest of an example.
+
+    None where all digests are real, or where the repository itself is an example.
+    """
     if project.repository.settings.get("example") is True:
-        return
+        return None
     lock = project.policy.lock
     for name, entry in (lock.value.images if lock else {}).items():
         if entry.example and lock is not None:
             place = lock.place("images", name)
-            raise CompilerError(
+            return CompilerError(
                 f"{place.path}:{place.line}: the digest of `{name}` stands in an example: there is "
                 "no such image",
                 "pin the image that you have built",
             )
+    return None

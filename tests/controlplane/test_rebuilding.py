@@ -20,7 +20,7 @@ def test_a_cluster_that_is_built_anew_trains_nothing_twice_and_loses_no_run(
     following.observe()
     team.write("one", job(env={"NCCL_DEBUG": "INFO"}))
     following.change()
-    team.until("one-r2", "two-r1")
+    team.until("done-r1", "one-r2", "two-r1")
 
     following.wipe()
     assert not team.runs()

@@ -744,3 +744,18 @@ def test_all_jobs_of_a_deleted_team_are_blocked_and_said_to_break(company: Compa
     assert {row["job"] for row in rows(planned) if row["action"] == "blocked"} == {"a", "b", "c"}
     (effect,) = planned.report.effects
     assert (effect.rule, effect.jobs) == ("unknown-team", ("nlp/a", "nlp/b", "nlp/c"))
+
+
+def test_a_tree_that_publish_refuses_starts_nothing_in_plan_either(company: Company) -> None:
+    lock = (company.root / "images/lock.yaml").read_text("utf-8")
+    declare("a")(company)
+    company.merge()
+    company.write("images/lock.yaml", f"{lock}    example: true\n")
+    planned = company.plan()
+    assert planned.refused
+    assert "publish refuses this tree: images/lock.yaml:3: the digest of `trainer`" in as_text(
+        planned.report
+    )
+    company.write("pyproject.toml", "[tool.compiler]\nexample = true\n")
+    assert not company.plan().refused
+    assert "refuses this tree" not in as_text(company.plan().report)
