@@ -36,7 +36,8 @@ DEFAULTS: dict[str, Any] = {
     "cluster": None,
     "strict": False,
 }
-# Failures of the machine, not of the program: no right, no room, a bad disk, too many files.
+# Failures of the machine, not of the program: no right, no room, a bad disk, too many files; and
+# names that it cannot have, which the user gave.
 _MACHINE = (
     errno.EACCES,
     errno.EPERM,
@@ -47,6 +48,8 @@ _MACHINE = (
     errno.EMFILE,
     errno.ENFILE,
     errno.EFBIG,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
 )
 _RFC3339 = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})", re.ASCII

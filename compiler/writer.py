@@ -68,7 +68,8 @@ def write(
 
 def _named(folder: Path) -> Path:
     folder = Path(os.path.abspath(folder))  # noqa: PTH100 (a link to a folder keeps its name)
-    return folder.resolve() if folder.is_symlink() else folder
+    with _explained(folder):
+        return folder.resolve() if folder.is_symlink() else folder
 
 
 def _change(

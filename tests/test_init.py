@@ -164,3 +164,27 @@ def test_the_installed_package_makes_the_same_repository(tmp_path: Path) -> None
     )
     subprocess.run([sys.executable, "-S", "-c", code], cwd=tmp_path, check=True)
     assert written(tmp_path / "made") == files("github", f"runwright=={compiler.__version__}")
+
+
+@pytest.mark.parametrize(
+    ("below", "said"),
+    [("file/new", "is no folder"), ("/proc/new", "takes no new folders"), ("n" * 300, "too long")],
+)
+def test_a_place_where_there_can_be_no_folder_is_told_in_a_line(
+    below: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["init", str(tmp_path / below)]) in (1, 2)
+    (first, *_) = capsys.readouterr().err.splitlines()
+    assert said in first
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
+
+
+def test_a_name_that_is_too_long_for_a_folder_of_build_is_told_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    into = tmp_path / ("n" * 300)
+    assert main(["init", str(tmp_path / "new")]) == 0
+    capsys.readouterr()
+    assert main(["--repo", str(tmp_path / "new"), "build", "-o", str(into)]) == 2
+    assert "cannot be written" in capsys.readouterr().err

@@ -55,10 +55,7 @@ def run(options: argparse.Namespace, repository: Repository) -> int:
     if options.dry_run:
         print(text, end="")
     else:
-        try:
-            replace_file(path, text.encode())
-        except (FileExistsError, NotADirectoryError):
-            raise CompilerError(f"{shown} cannot be written: jobs is no folder") from None
+        replace_file(path, text.encode())
         print(f"wrote {shown}; next: edit it, then run `check {shown}`")
     if result.findings:
         print_findings(result.findings, options, repository)
