@@ -256,6 +256,43 @@ QualifiedName = Annotated[
         Form(_QUALIFIED, longest=317),
     ),
 ]
+_DEVICE = rf"(?=[^/]+/){_QUALIFIED}"
+DeviceName = Annotated[
+    str,
+    Reads(
+        matching(
+            _DEVICE,
+            "the resource of a device",
+            "write prefix/name as the device plugin calls it, such as nvidia.com/gpu",
+            longest=317,
+        ),
+        Form(_DEVICE, longest=317),
+    ),
+]
+_CAPABILITY = r"(?!CAP_)[A-Z][A-Z0-9_]*"
+Capability = Annotated[
+    str,
+    Reads(
+        matching(
+            _CAPABILITY,
+            "a capability as Kubernetes calls it",
+            "write it in capitals and without CAP_, such as IPC_LOCK",
+        ),
+        Form(_CAPABILITY, examples=["IPC_LOCK"]),
+    ),
+]
+_REGISTRY = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
+RegistryPath = Annotated[
+    str,
+    Reads(
+        matching(
+            _REGISTRY,
+            "a registry",
+            "write host or host/path as images begin with it, without https:// and a last /",
+        ),
+        Form(_REGISTRY, examples=["registry.example.com/training"]),
+    ),
+]
 _LABEL_VALUE = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
 LabelValue = Annotated[
     str,

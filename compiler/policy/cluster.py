@@ -8,8 +8,10 @@ from pydantic import Field
 
 from compiler.fields import (
     AbsolutePath,
+    Capability,
     Count,
     Cpu,
+    DeviceName,
     EnvName,
     Fields,
     Flag,
@@ -21,6 +23,7 @@ from compiler.fields import (
     Price,
     QualifiedName,
     Reads,
+    RegistryPath,
     Shm,
     Subdomain,
     Text,
@@ -105,19 +108,21 @@ class MultiNode(Fields):
     """What runs on several nodes get in addition: the cluster's fast network."""
 
     env: dict[EnvName, Text] | None = described("Such as NCCL_IB_HCA.")
-    resources: dict[QualifiedName, Count] | None = described(
+    resources: dict[DeviceName, Count] | None = described(
         "Device resources per node, such as an RDMA device."
     )
     annotations: dict[QualifiedName, Text] | None = described(
         "Pod annotations, such as a secondary network."
     )
-    capabilities: list[Text] | None = described("Such as IPC_LOCK, for memory that RDMA registers.")
+    capabilities: list[Capability] | None = described(
+        "Such as IPC_LOCK, for memory that RDMA registers."
+    )
 
 
 class Accelerator(Fields):
     """A kind of accelerator of the cluster."""
 
-    resource: QualifiedName = Field(
+    resource: DeviceName = Field(
         description="The resource that pods request, such as nvidia.com/gpu.",
         examples=["nvidia.com/gpu"],
     )
@@ -254,7 +259,7 @@ class Cluster(Fields):
     )
     priorities: dict[Subdomain, Whole] | None = described("The priority classes and their values.")
     claims: dict[Subdomain, Claim] | None = described("The claims that jobs may mount.")
-    registries: dict[Text, Registry] | None = described(
+    registries: dict[RegistryPath, Registry] | None = described(
         "The registries that images may come from, as host or host/path."
     )
     network: Network | None = described("How the pods talk to one another.")

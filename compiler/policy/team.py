@@ -50,8 +50,10 @@ class Caps(Fields):
     accelerators: Count | None = described("Accelerators per run, over all nodes.")
     runs: Count | None = described("Runs at once.")
     duration: Seconds | None = described("The longest max_duration.")
-    priorities: list[Subdomain] | None = described(
-        "The priority classes that may be named; default: all."
+    priorities: list[Subdomain] | None = Field(
+        default=None,
+        min_length=1,
+        description="The priority classes that may be named; default: all.",
     )
 
 
@@ -73,8 +75,10 @@ class Team(Fields):
     )
     caps: Caps | None = described("The most that one run may ask for.")
     budget: Count | None = described("Accelerator-hours in a month.")
-    queues: list[Subdomain] | None = described(
-        "The queues that may be named; default: all of the cluster."
+    queues: list[Subdomain] | None = Field(
+        default=None,
+        min_length=1,
+        description="The queues that may be named; default: all of the cluster.",
     )
     claims: list[Subdomain] | None = described(
         "The claims that may be mounted; default: all of the cluster."

@@ -352,3 +352,54 @@ def test_a_policy_file_that_nobody_reads_is_told(path: str, remedy: str) -> None
 
 def test_what_is_no_yaml_under_policy_is_nobodys_business() -> None:
     assert findings(job(), {"policy/README.md": "x", "policy/teams/OWNERS": "kim"}) == []
+
+
+@pytest.mark.parametrize("name", ["Robots", "robo_ts", "robots.b", "-robots", "robots-", "r" * 64])
+@pytest.mark.parametrize("what", ["team", "cluster"])
+def test_a_file_of_policy_whose_name_no_object_can_have_is_told_once(what: str, name: str) -> None:
+    path = f"policy/{what}s/{name}.yaml"
+    text = "namespace: p-x\nowners: [kim]\nclusters: [west]\n"
+    if what == "cluster":
+        text = (ROOT / WEST).read_text("utf-8")
+    item = only("unusable-policy-name", findings(job(), {path: text}))
+    assert spot(item) == f"{path}:1:1"
+    assert f"call the file policy/{what}s/r" in item.help
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "remedy"),
+    [
+        ("resource: nvidia.com/gpu", "resource: cpu", "cpu", "nvidia.com/gpu"),
+        ("resource: nvidia.com/gpu", "resource: gpu", "gpu", "nvidia.com/gpu"),
+        ("[IPC_LOCK]", "[CAP_IPC_LOCK]", "CAP_IPC_LOCK", "without CAP_"),
+        ("[IPC_LOCK]", "[ipc_lock]", "ipc_lock", "in capitals"),
+        (
+            "  registry.example.com/mirror:",
+            "  https://registry.example.com/mirror:",
+            "https://registry.example.com/mirror",
+            "without https://",
+        ),
+        (
+            "  registry.example.com/mirror:",
+            "  registry.example.com/mirror/:",
+            "registry.example.com/mirror/",
+            "a last /",
+        ),
+    ],
+)
+def test_names_of_a_cluster_that_nothing_has_are_told_in_policy(
+    old: str, new: str, place: str, remedy: str
+) -> None:
+    text = (ROOT / WEST).read_text("utf-8")
+    assert old in text
+    found = [i for i in findings(job(), {WEST: text.replace(old, new, 1)}) if i.place.path == WEST]
+    (item,) = of("bad-name", found)
+    assert f"`{place}`" in item.message
+    assert remedy in item.help
+
+
+@pytest.mark.parametrize("lines", ["queues: []", "caps: {priorities: []}"])
+def test_a_list_of_what_a_team_may_name_has_something_in_it(lines: str) -> None:
+    text = f"namespace: p-x\nowners: [kim]\nclusters: [west]\n{lines}\n"
+    item = only("empty-value", findings(job(), {"policy/teams/x.yaml": text}))
+    assert "leave the key out" in item.help

@@ -22,7 +22,7 @@ REFUSED = _names(
     probe-of-another-host refused-pod-value refused-volume relaxed-confinement request-above-limit
     resource-with-a-field root-user second-training-container shared-host-namespace
     unequal-device-requests unknown-choice unknown-team unnamed-port unrestricted-container
-    unsafe-sysctl variable-set-twice wrong-type
+    unsafe-sysctl unusable-policy-name variable-set-twice wrong-type
     """
 )
 """A server, a webhook or a namespace refuses something: a fault in `faults.py`."""

@@ -314,6 +314,8 @@ _SOONER = {
 
 def _breach(extra: str, level: str) -> str:
     sooner = [said for part, said in _SOONER.items() if part in extra]
+    if "hostUsers: false" in extra:
+        sooner = [said for said in sooner if "hostUsers" not in said]
     return sooner[0] if sooner else _STANDARD.format(level)
 
 
@@ -371,7 +373,7 @@ FAULTS: tuple[Fault, ...] = (
             adding("ports", {"name": "a", "containerPort": 70000})),
     by_hand("number-out-of-range", "more retries than 32 bits hold", "applied", "of type int32",
             policy(backoffLimit=2**33)),
-    by_hand("number-out-of-range", "no workers", "applied", "must be greater than or equal to 1",
+    by_hand("number-out-of-range", "no workers", "applied", "must be at least 1",
             lambda made: made["spec"]["pytorchReplicaSpecs"]["Worker"].update(replicas=0)),
     by_hand("unknown-choice", "a restart policy", "pods", 'Unsupported value: "OnFailur"',
             role(restartPolicy="OnFailur")),
@@ -397,6 +399,8 @@ FAULTS: tuple[Fault, ...] = (
             metadata(name="My-Train-r1")),
     by_hand("bad-name", "a letter too many", "services", "must be no more than 63 characters",
             metadata(name="a" * 55)),
+    by_hand("unusable-policy-name", "capital letters", "applied",
+            "a lowercase RFC 1123 subdomain must", metadata(name="runwright-Speech_2")),
     by_hand("name-too-long-for-pods", "55 letters", "services",
             "must be no more than 63 characters", metadata(name="a" * 55)),
     by_hand("name-too-long-for-pods", "64 letters", "applied", "must be no more than 63 characters",

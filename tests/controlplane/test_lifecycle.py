@@ -284,6 +284,9 @@ def test_a_team_that_came_and_whose_policy_is_reverted_keeps_claims_and_runs(
     came = configuration.push("A team comes")
     following.publish()
     following.syncer.told(configuration.mine, "The teams")
+    # Argo CD has not been allowed into the new namespace before, and tries again minutes later.
+    for folder in ("platform", "ended"):
+        following.syncer.again(folder)
     steady = team.until("steady-r1")
     newcomers = Team(following, "newcomers")
     team.api.until(lambda: team.api.find("v1/Namespace", newcomers.namespace), seconds=60)

@@ -130,12 +130,16 @@ class ArgoCd(Syncer):
         return over and compared > since + 2 * RESYNC
 
     def complaint(self, folder: str) -> str | None:
-        follower = self.follower(folder)
+        follower = self.api.until(lambda: self.follower(folder), _told, 30, f"word on {folder}")
         if _synced(follower):
             return None
         done = follower["status"].get("operationState", {})
         results = done.get("syncResult", {}).get("resources") or []
-        said = [item["message"] for item in results if item.get("status") == "SyncFailed"]
+        said = [
+            f"{item['kind']}/{item['name']}: {item['message']}"
+            for item in results
+            if item.get("status") == "SyncFailed"
+        ]
         return "; ".join([str(done.get("message")), *said])
 
     def plain(self, name: str, url: str, path: str) -> list[Manifest]:
@@ -185,6 +189,12 @@ def listens(port: int) -> bool:
     """Whether something listens on a port of loopback."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _told(follower: Manifest) -> bool:
+    """Whether it is as it should be or something failed: right after a sync it is neither."""
+    phase = follower["status"].get("operationState", {}).get("phase")
+    return _synced(follower) or phase != "Succeeded"
 
 
 def _synced(follower: Manifest) -> bool:
