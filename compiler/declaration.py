@@ -84,7 +84,7 @@ class Elastic(Fields):
     backend: Annotated[Literal["c10d", "etcd", "etcd-v2"], OneOf()] | None = described(
         "The rendezvous backend; c10d needs no service."
     )
-    endpoint: Text | None = described("host:port of the rendezvous service; needed by etcd only.")
+    endpoint: Text | None = described("host:port of etcd; with c10d there is none.")
     max_restarts: Whole | None = described(
         "How often torchrun restarts all processes before the run fails."
     )

@@ -1,11 +1,14 @@
-"""A rendezvous through etcd that does not say where etcd is.
+"""A rendezvous whose endpoint is not where its backend listens.
 
 ## What it does
-Reports `backend: etcd` or `etcd-v2` without an `endpoint`, and an endpoint without a port.
+Reports `backend: etcd` or `etcd-v2` without an `endpoint`, and an endpoint without a port. Reports
+an `endpoint` beside c10d, which is the default.
 
 ## Why it is bad
 Without an endpoint the operator names the first worker, where no etcd listens; without a port it
-appends its own, 23456.
+appends its own, 23456. With c10d the first worker itself keeps the store of the rendezvous: the
+operator names it when there is no endpoint, and where another host is named all nodes wait for it
+until their time is over.
 
 ## Example
 ```yaml
@@ -51,9 +54,17 @@ RULE = Rule(
 
 
 def check(run: Run, site: Site) -> Iterator[Report]:
-    """The backend without a place, or the place without a port."""
+    """The backend without a place, the place without a port, or the place that nobody is at."""
     elastic = run.elastic
-    if elastic is None or elastic.backend == "c10d":
+    if elastic is None:
+        return
+    if elastic.backend == "c10d":
+        if elastic.endpoint is not None:
+            yield Report(
+                ("elastic", "endpoint"),
+                f"with c10d the first node keeps the store, and no node is `{elastic.endpoint}`",
+                "take `endpoint` out, or write backend: etcd beside it",
+            )
         return
     if elastic.endpoint is None:
         yield Report(

@@ -55,7 +55,8 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
     for what, documents in (("team", policy.teams), ("cluster", policy.clusters)):
         for document in documents.values():
             name = document.name
-            if _LABEL.fullmatch(name):
+            # Where another file has the same letters, names-alike tells it.
+            if _LABEL.fullmatch(name) or (name != name.lower() and name.lower() in documents):
                 continue
             folder = document.path.rpartition("/")[0]
             yield finding(

@@ -331,9 +331,11 @@ def test_an_elastic_run_needs_torchrun(command: str, column: int) -> None:
         ("{backend: etcd}", 20, 'endpoint: "HOST:2379"'),
         ("{backend: etcd-v2, max_restarts: 1}", 20, "c10d"),
         ("{backend: etcd, endpoint: etcd.infra}", 36, '"etcd.infra:2379"'),
+        ('{endpoint: "x:1"}', 21, "take `endpoint` out"),
+        ('{backend: c10d, endpoint: "x:1"}', 36, "take `endpoint` out"),
     ],
 )
-def test_etcd_needs_a_host_and_a_port(elastic: str, column: int, wanted: str) -> None:
+def test_etcd_alone_needs_a_host_and_a_port(elastic: str, column: int, wanted: str) -> None:
     found = only("missing-rendezvous-endpoint", findings(job(f"{ELASTIC}elastic: {elastic}")))
     assert spot(found) == f"jobs/example.yaml:8:{column}"
     assert wanted in found.help

@@ -319,3 +319,19 @@ def test_a_script_that_reads_what_is_not_there(
     assert spot(found) == "jobs/example.yaml:8:21"
     assert message in found.message
     assert help in found.help
+
+
+@pytest.mark.parametrize(
+    ("extra", "place"),
+    [
+        ('env: {A: "x\\0y"}', "7:10"),
+        ('env: {"A\\0": x}', None),
+        ('command: [torchrun, train.py, "\\x00"]', "7:31"),
+        ('pod: {metadata: {annotations: {example.com/a: "\\u0000"}}}', "7:47"),
+        ('description: "a\\0b"', None),
+        ("env: {A: 'x\\0y'}", None),
+    ],
+)
+def test_no_text_with_a_nul_reaches_a_process(extra: str, place: str | None) -> None:
+    found = of("text-with-nul", findings(job(extra)))
+    assert [spot(item) for item in found] == ([f"jobs/example.yaml:{place}"] if place else [])

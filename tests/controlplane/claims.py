@@ -91,6 +91,7 @@ NOT_SHOWN: dict[str, str] = {
     "shm-above-memory": _KUBELET,
     "single-node-claim": _KUBELET,
     "text-too-long-to-start": _KUBELET,
+    "text-with-nul": _KUBELET,
     "too-little-shared-memory": _KUBELET,
     "two-syncers": _SYNCER,
     "unexpanded-shell-variable": _KUBELET,
