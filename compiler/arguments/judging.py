@@ -117,6 +117,12 @@ def _known(
         if prop.style == "repeat" and prop.name in found:
             before = found[prop.name]
             item = Given(item.name, prop, before.texts + item.texts, before.words + item.words)
+        elif prop.name in found and prop.name not in unsure:
+            message = f"`{prop.name}` is given a second time, and takes one value"
+            problems.append(
+                ("wrong-argument", _report(item, 0, message, "write one value, once", key=True))
+            )
+            unsure.add(prop.name)
         found[prop.name] = item
         if not item.texts:
             problems.append(

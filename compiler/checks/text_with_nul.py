@@ -1,9 +1,8 @@
 """A text has a NUL character in it, with which no program can be started.
 
 ## What it does
-Reports the character U+0000, written as `"\\0"` or `"\\x00"`, in any text that reaches the Kubernetes
-objects: variables, commands, arguments, paths, and what is under `pod:`. Files of `files:` may have
-it.
+Reports the character U+0000, written as `"\\0"` or `"\\x00"`, in any text that reaches the objects:
+variables, commands, arguments, paths, and what is under `pod:`. Files of `files:` may have it.
 
 ## Why it is bad
 Arguments and variables end at the first NUL, in Linux as in C: the container runtime refuses to
