@@ -392,3 +392,23 @@ def test_a_deadline_without_a_clock_is_noticed() -> None:
 )
 def test_a_deadline_with_a_clock_is_fine(text: str) -> None:
     assert of("deadline-not-timed", findings(text, TOLD)) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "column"),
+    [
+        ("[torchrun]", 11),
+        ("[torchrun, --standalone]", 11),
+        ("[python, -m, torch.distributed.run]", None),
+        ("[/bin/bash, -c]", 22),
+        ("[sh, -euxc]", 15),
+        ("[torchrun, --help]", 0),
+        ("[torchrun, train.py]", 0),
+        ("[bash, -c, torchrun train.py]", 0),
+    ],
+)
+def test_a_launcher_or_shell_has_something_to_start(command: str, column: int | None) -> None:
+    found = of("nothing-to-start", findings(job(f"command: {command}")))
+    assert len(found) == (0 if column == 0 else 1)
+    if column:
+        assert spot(found[0]) == f"jobs/example.yaml:7:{column}"

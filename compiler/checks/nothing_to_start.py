@@ -1,0 +1,96 @@
+"""A launcher or a shell is given nothing to start.
+
+## What it does
+Reports torchrun (also as `torch.distributed.run`) without a script behind it, and a shell whose
+last word is `-c`.
+
+## Why it is bad
+Both end at once with a line on their usage, after the accelerators were waited for; with `retry`
+they do so several times.
+
+## Example
+```yaml
+team: nlp
+image: llm-sft
+command: [torchrun, --standalone]
+accelerators: H100:8
+queue: research
+max_duration: 24h
+checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
+```
+
+## Use instead
+```yaml
+team: nlp
+image: llm-sft
+command: [torchrun, train.py]
+args: {model: /models/base-8b}
+accelerators: H100:8
+queue: research
+max_duration: 24h
+checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
+```
+
+## References
+- pytorch/pytorch: torch/distributed/run.py, get_args_parser
+- POSIX.1-2024: sh, OPTIONS
+"""
+
+import re
+from collections.abc import Iterator
+
+from compiler.diagnostics import Severity
+from compiler.launch import launches
+from compiler.model import Run
+from compiler.programs import Word, training
+from compiler.rules import Report, Rule
+from compiler.site import Site
+
+RULE = Rule(
+    code="LCH540",
+    severity=Severity.ERROR,
+    stage="run",
+    sources=("pytorch/pytorch: torch/distributed/run.py, get_args_parser",),
+)
+_MODULE = "torch.distributed.run"
+_SHELL = re.compile(r"(?:.*/)?(?:a|ba|da|k|z)?sh")
+_COMMAND = re.compile(r"-[a-z]*c")
+
+
+def check(run: Run, site: Site) -> Iterator[Report]:
+    """The word after which something is missing."""
+    told: set[object] = set()
+    for member in run.members:
+        container = training(run, member, site)
+        words = container.words
+        if not container.command:
+            continue
+        for word, message, remedy in _lacking(words):
+            if word.route not in told:
+                told.add(word.route)
+                yield Report(word.route, message, remedy, word.related, place=word.place)
+        for launch in launches(container):
+            if launch.launcher != "torchrun" or launch.scripted or launch.word.route in told:
+                continue
+            behind = words[words.index(launch.word) + 1 :] if launch.word in words else None
+            # Started as a module, the launcher's word is the interpreter.
+            texts = [word.text for word in behind or ()]
+            if behind and _MODULE in texts:
+                behind = behind[texts.index(_MODULE) + 1 :]
+            # A flag that nobody knows may have taken the script for its value.
+            if launch.target or behind is None or not all(w.text.startswith("-") for w in behind):
+                continue
+            if launch.flag("help", "h") is None:
+                told.add(launch.word.route)
+                yield Report(
+                    launch.word.route,
+                    f"`{launch.program}` is given no script to start",
+                    "write the script behind it, such as train.py",
+                    launch.word.related,
+                    place=launch.word.place,
+                )
+
+
+def _lacking(words: tuple[Word, ...]) -> Iterator[tuple[Word, str, str]]:
+    if len(words) > 1 and _COMMAND.fullmatch(words[-1].text) and _SHELL.fullmatch(words[-2].text):
+        yield words[-1], "nothing stands behind `-c`", "write the commands behind it, as one text"
