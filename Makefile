@@ -67,7 +67,7 @@ e2e-tools: setup tools ## Build the servers of a control plane with Go: half an 
 	@$(VENV)/python tools/install.py control-plane
 
 e2e: images-setup e2e-tools ## Test against a real control plane, operator, Kueue, Flux and Argo CD
-	@$(VENV)/python -m pytest tests/controlplane -n 0 $(ARGS)
+	@$(VENV)/python -m pytest tests/controlplane -n 3 --dist loadgroup $(ARGS)
 
 # One set of versions is tested so far. The target fails, so that nobody takes silence for a pass.
 e2e-matrix: ## Test against other versions of the control plane (not in this version)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from xdist.workermanage import WorkerController
 
 from controlplane.fakenodes import FakeNodes
 from controlplane.processes import tail
@@ -24,6 +25,9 @@ KEPT = 5
 
 FOLDER = pytest.StashKey[Path]()
 
+# Tests with one syncer share a process and so a control plane, and all others do.
+OTHERS = "servers"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -35,11 +39,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     name = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
-    config.stash[FOLDER] = SESSIONS / name
+    given = getattr(config, "workerinput", {}).get("folder")
+    config.stash[FOLDER] = Path(given) if given else SESSIONS / name
     config.addinivalue_line("markers", "scale: takes minutes; left out without --scale")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """Give each process a folder in that of the session."""
+    folder = node.config.stash[FOLDER] / node.gateway.id
+    node.workerinput["folder"] = str(folder)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        given = getattr(item, "callspec", None)
+        group = given.params.get("syncer", OTHERS) if given else OTHERS
+        item.add_marker(pytest.mark.xdist_group(group))
     if not config.getoption("--scale"):
         for item in items:
             if item.get_closest_marker("scale"):
@@ -49,6 +65,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Keep the logs of a session in which something failed, and nothing of any other."""
+    if hasattr(session.config, "workerinput"):
+        return
     folder = session.config.stash[FOLDER]
     if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         shutil.rmtree(folder, ignore_errors=True)

@@ -22,6 +22,9 @@ NAMESPACE = "kueue-system"
 MODULE = "sigs.k8s.io/kueue"
 SERVICE = "kueue-webhook-service"
 
+VERSION = "kueue.x-k8s.io/v1beta2"
+WORKLOAD = f"{VERSION}/Workload"
+
 # The kinds that runs are made as.
 FRAMEWORKS = ["batch/job", "kubeflow.org/pytorchjob"]
 

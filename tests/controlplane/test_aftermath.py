@@ -18,12 +18,12 @@ from declarations import job
 from controlplane import emitting, replicas
 from controlplane.api import Api, Manifest, condition
 from controlplane.faults import ELASTIC, SEVERAL, as_pytorchjob, main_of, spec_of
+from controlplane.kueue import WORKLOAD
 from controlplane.stack import Stack
 
 shows = pytest.mark.shows
 
 PYTORCHJOB = "kubeflow.org/v1/PyTorchJob"
-WORKLOAD = "kueue.x-k8s.io/v1beta2/Workload"
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
 GPU, CORES, MEMORY = "nvidia.com/gpu", "cpu", "memory"

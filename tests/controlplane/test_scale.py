@@ -17,6 +17,7 @@ from compiler.kustomize import find as kustomize
 from controlplane.api import Api, Manifest, condition
 from controlplane.configuration import CLUSTER, ROOT, TEAM, Configuration, distributed
 from controlplane.fakenodes import FakeNodes
+from controlplane.kueue import WORKLOAD
 from controlplane.stack import Stack
 
 NAME = "large"
@@ -47,7 +48,6 @@ SMALL = Size(teams=2, runs_each=2, width=8)
 LARGE = Size(teams=20, runs_each=25, width=8)
 
 PYTORCHJOB = "kubeflow.org/v1/PyTorchJob"
-QUEUES = "kueue.x-k8s.io/v1beta2"
 LABELS = {"nvidia.com/gpu.product": "H100"}
 RACK = "example.com/rack"
 HOST = "kubernetes.io/hostname"
@@ -176,7 +176,7 @@ def test_runs_that_fill_all_nodes_are_all_admitted_and_run(
         stages.ended("applied through all webhooks", f"{len(folders)} folders")
 
         def admitted() -> int:
-            workloads = api.list(f"{QUEUES}/Workload")
+            workloads = api.list(WORKLOAD)
             return sum(condition(each, "Admitted") == "True" for each in workloads)
 
         api.until(admitted, lambda count: count == size.runs, 900, "admission of every run")

@@ -18,13 +18,13 @@ import yaml
 from compiler.kustomize import find as kustomize
 from controlplane.api import Api, Manifest, Refused, condition, kind_of
 from controlplane.binaries import find, version
+from controlplane.kueue import VERSION, WORKLOAD
 from controlplane.stack import Stack
 
 ROOT = Path(__file__).resolve().parents[2]
 
 PYTORCHJOB = "kubeflow.org/v1/PyTorchJob"
 JOB = "batch/v1/Job"
-QUEUES = "kueue.x-k8s.io/v1beta2"
 
 # Of each part, the module whose version it was built of, as the linker writes it into a program.
 MODULES = {
@@ -72,10 +72,10 @@ def queue(stack: Stack, namespace: str) -> Iterator[str]:
     name = f"queue-{namespace}"
     quota = {"cpu": "100", "memory": "100Gi", "example.com/gpu": "16", "pods": "100"}
     covered = [{"name": key, "nominalQuota": value} for key, value in quota.items()]
-    flavor = {"apiVersion": QUEUES, "kind": "ResourceFlavor", "metadata": {"name": name}}
+    flavor = {"apiVersion": VERSION, "kind": "ResourceFlavor", "metadata": {"name": name}}
     flavor["spec"] = {"nodeLabels": {"example.com/kind": "h100"}}
     cluster_queue = {
-        "apiVersion": QUEUES,
+        "apiVersion": VERSION,
         "kind": "ClusterQueue",
         "metadata": {"name": name},
         "spec": {
@@ -89,7 +89,7 @@ def queue(stack: Stack, namespace: str) -> Iterator[str]:
         },
     }
     local_queue = {
-        "apiVersion": QUEUES,
+        "apiVersion": VERSION,
         "kind": "LocalQueue",
         "metadata": {"name": "training", "namespace": namespace},
         "spec": {"clusterQueue": name},
@@ -98,7 +98,7 @@ def queue(stack: Stack, namespace: str) -> Iterator[str]:
         stack.api.apply(each)
     yield namespace
     for each in (local_queue, cluster_queue, flavor):
-        stack.api.delete(f"{QUEUES}/{each['kind']}", each["metadata"]["name"], namespace)
+        stack.api.delete(f"{VERSION}/{each['kind']}", each["metadata"]["name"], namespace)
 
 
 def built_of(program: Path, module: str) -> str:
@@ -189,7 +189,7 @@ def test_the_operator_refuses_a_container_of_another_name(stack: Stack, namespac
 def test_kueue_refuses_a_queue_that_does_not_cover_what_it_gives_out(stack: Stack) -> None:
     flavors = [{"name": "a", "resources": [{"name": "memory", "nominalQuota": "1"}]}]
     wrong = {
-        "apiVersion": QUEUES,
+        "apiVersion": VERSION,
         "kind": "ClusterQueue",
         "metadata": {"name": "wrong"},
         "spec": {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}]},
@@ -242,7 +242,7 @@ def _owner(found: Manifest) -> str:
 
 
 def _workload(api: Api, namespace: str, owner: str) -> Manifest | None:
-    workloads = api.list(f"{QUEUES}/Workload", namespace)
+    workloads = api.list(WORKLOAD, namespace)
     return next((each for each in workloads if _owner(each) == owner), None)
 
 
