@@ -185,7 +185,7 @@ class Lowering(Resolver):
 
     def pull_secrets(self, job: declared.Declaration, *members: Member) -> tuple[str, ...]:
         """Those of the declaration, then those of the registries that the images come from."""
-        names = list(job.pull_secrets or ())
+        names = list(dict.fromkeys(job.pull_secrets or ()))
         for member in members:
             for image in (member.image, *(c.image for c in (*member.sidecars, *member.init))):
                 match = registry_of(image, self.site)

@@ -1007,7 +1007,7 @@ LETTERS = {
     "quotes": "'\"\\ # : - {}[]&*!|>%@`",
     "marks": "--- \n...\n%YAML\n",
     "unicode": "é 模 🚀 👩\u200d🔬 e\u0301 \ufeff \U0010ffff",
-    "controls": "\x00\x01\x1b[0m\x1f",
+    "controls": "\x01\x02\x1b[0m\x1f",
 }
 
 

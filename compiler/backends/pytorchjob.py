@@ -86,8 +86,8 @@ def _role(run: Run, member: Member, site: Site, replicas: int) -> Object:
 
 
 def _policy(run: Run, site: Site) -> Object:
-    # The limit is shared by all pods: each restart of a container counts once
-    # (pkg/controller.v1/common/job.go, PastBackoffLimit).
+    # The limit is shared by all pods: each restart of a container, also of a sidecar, counts once
+    # (pkg/core/job.go, PastBackoffLimit).
     policy: Object = {
         "backoffLimit": _restarts(run) * run.nodes + 1 if _restarts(run) else 0,
         # The default, None, leaves workers on their accelerators after the master has ended.

@@ -44,10 +44,11 @@ import shlex
 from collections.abc import Iterator
 
 from compiler.diagnostics import Severity
-from compiler.launch import script
+from compiler.launch import launches, script
 from compiler.model import Run
-from compiler.programs import every_container
+from compiler.programs import Container, every_container
 from compiler.rules import Report, Rule
+from compiler.shell import SHELLS
 from compiler.site import Site
 
 RULE = Rule(
@@ -62,6 +63,8 @@ RULE = Rule(
 )
 
 FLAG = re.compile(r"(--?[A-Za-z][A-Za-z0-9_.-]*)[ \t]+([^\s=]+)")
+# A script and what is behind it, in one word.
+SCRIPT = re.compile(r"[\w./-]+\.(?:py|sh)\s+\S", re.ASCII)
 # A path with a space in it, such as /opt/my tools/train.
 PATH = re.compile(r"/[^\s]*(?: [^\s]*/[^\s]*)+")
 
@@ -69,6 +72,7 @@ PATH = re.compile(r"/[^\s]*(?: [^\s]*/[^\s]*)+")
 def check(run: Run, site: Site) -> Iterator[Report]:
     """The words that are several."""
     for _, container in every_container(run, site):
+        yield from _scripts(container)
         inside = script(container)
         for index, word in enumerate(container.words):
             if index == 0 and container.command and not word.text:
@@ -95,6 +99,22 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                 word.route,
                 f"`{word.text}` is one word: the program knows no flag of this name",
                 f"write {flag[1]}, {json.dumps(flag[2])} as two words, or {flag[1]}={flag[2]}",
+                related=word.related,
+                place=word.place,
+            )
+
+
+def _scripts(container: Container) -> Iterator[Report]:
+    """The scripts that are written as one word with what belongs to them."""
+    for launch in launches(container):
+        word = launch.target if launch.program not in SHELLS else next(iter(launch.rest), None)
+        if word is None or launch.scripted or word.text in (launch.program, launch.word.text):
+            continue
+        if SCRIPT.match(word.text):
+            yield Report(
+                word.route,
+                f"`{_short(word.text)}` is one word: there is no file of this name",
+                f"write {_fixed(word.text)[1:-1]} as words of their own",
                 related=word.related,
                 place=word.place,
             )

@@ -34,8 +34,9 @@ from compiler.diagnostics import Severity
 from compiler.imagefiles import image_files
 from compiler.launch import Launch, launches, script
 from compiler.model import Member, Run
-from compiler.programs import training
+from compiler.programs import Word, training
 from compiler.rules import Report, Rule
+from compiler.shell import SHELLS
 from compiler.site import Site
 from compiler.suggestions import choose
 from compiler.volumes import mounted, normal, within
@@ -48,6 +49,9 @@ RULE = Rule(
 )
 
 SCRIPT = re.compile(r"[\w./-]+\.(?:py|sh)", re.ASCII)
+# What has no ending is a script to those who start Python with it.
+WORD = re.compile(r"\w+", re.ASCII)
+_PYTHONS = ("python", "torchrun", "accelerate")
 MODULE = re.compile(r"\w+(?:\.\w+)*", re.ASCII)
 # A script may go elsewhere, or make the file itself.
 MOVES = re.compile(r"\b(?:cd|pushd|git|curl|wget|cp|mv|cat|tee|tar|unzip|aws|gsutil|rclone)\b")
@@ -67,29 +71,40 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         if text is not None and MOVES.search(text[0].text):
             continue
         for launch in launches(container):
-            found = _missing(run, member, launch, normal(about.value.workdir), files)
-            if found is None or launch.target is None:
+            target = _file(launch)
+            if target is None:
+                continue
+            found = _missing(run, member, launch, target, normal(about.value.workdir), files)
+            if found is None:
                 continue
             name, others = found
             yield Report(
-                launch.target.route,
+                target.route,
                 f"images/{about.name}/ has no {name}, which the run would start",
                 choose(name, others) if others else "write the name of a file that is there",
                 (
-                    *launch.target.related,
+                    *target.related,
                     (about.place("workdir"), "where the image holds its folder"),
                 ),
-                place=launch.target.place,
+                place=target.place,
             )
 
 
+def _file(launch: Launch) -> Word | None:
+    """What has to be there: what the launcher runs, or the file that a shell is given."""
+    if launch.program not in SHELLS:
+        return launch.target
+    rest = launch.rest
+    while rest and rest[0].text[:1] in ("-", "+"):
+        # `-o pipefail` takes the word behind it.
+        rest = rest[2 if rest[0].text[-1] in "oO" else 1 :]
+    return rest[0] if rest else None
+
+
 def _missing(
-    run: Run, member: Member, launch: Launch, workdir: str, files: frozenset[str]
+    run: Run, member: Member, launch: Launch, target: Word, workdir: str, files: frozenset[str]
 ) -> tuple[str, list[str]] | None:
     """The path within the folder that is not there, and what is; None where all is well."""
-    target = launch.target
-    if target is None:
-        return None
     start = normal(member.working_dir or workdir)
     if launch.module:
         if start != workdir or not MODULE.fullmatch(target.text):
@@ -102,7 +117,8 @@ def _missing(
             return None
         name = f"{name}/__main__.py" if _is_folder(name, files) else f"{name}.py"
     else:
-        if not SCRIPT.fullmatch(target.text):
+        plain = launch.launcher in _PYTHONS and not launch.flag("no_python", "run_path")
+        if not (SCRIPT.fullmatch(target.text) or (plain and WORD.fullmatch(target.text))):
             return None
         path = normal(join(start, target.text))
         if not within(path, workdir) or ".." in path.split("/"):
@@ -110,10 +126,11 @@ def _missing(
         if any(_covers(item.path, path) for item in mounted(run, member) if item.container == MAIN):
             return None
         name = path[len(workdir.rstrip("/")) + 1 :]
-        if name in files:
+        if name in files or _is_folder(name, files):
             return None
-    suffix = name[name.rindex(".") :]
-    return name, sorted(path for path in files if path.endswith(suffix))
+    suffix = name[name.rindex(".") :] if "." in name else ".py"
+    others = (path for path in files if path.endswith(suffix) and "tests" not in path.split("/"))
+    return name, sorted(others)
 
 
 def _is_folder(name: str, files: frozenset[str]) -> bool:

@@ -54,6 +54,7 @@ RULE = Rule(
 )
 _MODULE = "torch.distributed.run"
 _SHELL = re.compile(r"(?:.*/)?(?:a|ba|da|k|z)?sh")
+_FLAG = re.compile(r"-\S*")
 _COMMAND = re.compile(r"-[a-z]*c")
 
 
@@ -77,8 +78,9 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             texts = [word.text for word in behind or ()]
             if behind and _MODULE in texts:
                 behind = behind[texts.index(_MODULE) + 1 :]
-            # A flag that nobody knows may have taken the script for its value.
-            if launch.target or behind is None or not all(w.text.startswith("-") for w in behind):
+            # A flag that nobody knows may have taken the script for its value, and one word may
+            # stand for several (command-in-one-word).
+            if launch.target or behind is None or not all(_FLAG.fullmatch(w.text) for w in behind):
                 continue
             if launch.flag("help", "h") is None:
                 told.add(launch.word.route)

@@ -34,6 +34,10 @@ ELSEWHERE = "pod: {spec: {containers: [{name: pytorch, workingDir: /x}]}}"
         "command: [python, -m, torch.distributed.run, train.py]",
         "command: [bash, -c, 'exec torchrun train.py']",
         "command: [./start.sh]",
+        "command: [bash, -eo, pipefail, start.sh]",
+        "command: [sh, -c, ./start.sh]",
+        "command: [torchrun, --no-python, program]",
+        "command: [torchrun, tools]",
         # What is not the folder's.
         "command: [torchrun, /opt/other/train.py]",
         "working_dir: /elsewhere\ncommand: [torchrun, other.py]",
@@ -68,6 +72,9 @@ def test_scripts_that_are_there_or_elsewhere_are_left_alone(extra: str) -> None:
         ("command: [bash, -c, 'exec torchrun trian.py']", "7:21", "trian.py", "write `train.py`"),
         ("command: [accelerate, launch, trian.py]", "7:31", "trian.py", "write `train.py`"),
         ("command: [./stort.sh]", "7:11", "stort.sh", "write `start.sh`"),
+        ("command: [bash, stort.sh]", "7:17", "stort.sh", "write `start.sh`"),
+        ("command: [bash, -eo, pipefail, stort.sh]", "7:32", "stort.sh", "write `start.sh`"),
+        ("command: [torchrun, 1, true]", "7:21", "1", "write one of: "),
     ],
 )
 def test_a_script_that_is_not_there_is_an_error(

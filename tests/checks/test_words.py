@@ -286,6 +286,8 @@ def test_a_script_in_several_words(extra: str, line: int, column: int, fixed: st
         ('command: ["torchrun train.py"]', 7, 11, "[torchrun, train.py]"),
         ('command: ["torchrun --lr=1 t.py", --x]', 7, 11, "[torchrun, --lr=1, t.py]"),
         ('command: ["cd /w && torchrun t.py"]', 7, 11, '[bash, -c, "cd /w && torchrun t.py"]'),
+        ('command: [torchrun, "train.py --x"]', 7, 21, "train.py, --x as words of their own"),
+        ('command: [bash, "./a.sh x"]', 7, 17, "./a.sh, x as words of their own"),
         ('args: ["--lr 1e-4"]', 7, 8, '--lr, "1e-4" as two words, or --lr=1e-4'),
     ],
 )

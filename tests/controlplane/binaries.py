@@ -14,6 +14,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import debian
 import install
 
+# What the tests start besides kustomize and Redis.
+STARTED = tuple(name for name in install.GROUPS["control-plane"] if name != "redis-server")
+
 # `make e2e-matrix` runs the tests with some programs in another version: `newest`, `oldest`.
 OTHER = os.environ.get("RUNWRIGHT_E2E_VERSIONS", "")
 

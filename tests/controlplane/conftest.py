@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
 import uuid
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdist.workermanage import WorkerController
 
+from controlplane.binaries import STARTED, version
 from controlplane.fakenodes import FakeNodes
 from controlplane.processes import tail
 from controlplane.stack import Stack
@@ -34,6 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--scale",
         action="store_true",
         help="run the tests marked `scale` too, which take minutes",
+    )
+    parser.addoption(
+        "--record",
+        metavar="FILE",
+        help="write which versions were started, and how often what became of a test, as JSON",
     )
 
 
@@ -92,6 +101,8 @@ def _runs(folder: Path) -> bool:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
+    if file := config.getoption("--record"):
+        Path(file).write_text(json.dumps(_recorded(terminalreporter.stats)), "utf-8")
     folder = config.stash[FOLDER]
     logs = sorted(folder.glob("**/*.log"))
     if logs:
@@ -99,6 +110,17 @@ def pytest_terminal_summary(
     for log in logs:
         terminalreporter.write_line(f"--- {os.path.relpath(log)}")
         terminalreporter.write_line(tail(log, 8))
+
+
+def _recorded(stats: dict[str, list[Any]]) -> dict[str, Any]:
+    """The versions, and by file of tests how many passed, failed and were left out."""
+    outcomes = {"passed": "passed", "failed": "failed", "error": "failed", "skipped": "skipped"}
+    files: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for name, outcome in outcomes.items():
+        for report in stats.get(name, ()):
+            files[Path(report.nodeid.partition("::")[0]).name][outcome] += 1
+    versions = {name: version(name) for name in (*STARTED, "kustomize")}
+    return {"versions": versions, "files": files}
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from controlplane.following import Following, Team
 from controlplane.kubelet.agent import Kubelet
 from controlplane.metering import Writes
 
-QUIET = 20.0
+QUIET = 60.0
 LATER = "exec sleep 3601"
 # Each node says that it has begun, and ends once all have: a first node that ends takes the others
 # with it, whatever they have done.
