@@ -21,6 +21,7 @@ from compiler.notation import (
     separated,
     swapped,
 )
+from compiler.outdented import Outdented, outdented
 from compiler.pasted import pasted
 from compiler.rules import finding
 from compiler.scalars import shown
@@ -135,8 +136,13 @@ def _findings(
         if problem["loc"][-1:] == ("[key]",) and swapped(node, problem["loc"][:-1])
     }
     problems = [problem for problem in problems if problem["loc"] not in swaps]
+    beside = _beside(model, node, problems)
+    said = {route for each in beside for route in each.routes}
+    problems = [problem for problem in problems if plain_route(problem["loc"]) not in said]
     unknown = {problem["loc"][:-1] for problem in problems if problem["type"] == "extra_forbidden"}
     groups: dict[str, list[Finding]] = {}
+    if beside:
+        groups["outdented"] = [each.told(node) for each in beside[:MOST]]
     rest: Counter[str] = Counter()
     for problem in problems:
         kind = problem["ctx"]["rule"] if problem["type"] == "fault" else problem["type"]  # type: ignore[typeddict-item]
@@ -150,6 +156,25 @@ def _findings(
         more = f"{last.message} ({count} more such places in this file are not listed)"
         groups[kind][-1] = replace(last, message=more)
     return [item for group in groups.values() for item in group]
+
+
+def _beside(model: type[BaseModel], node: Node, problems: list[Any]) -> list[Outdented]:
+    """The keys whose indentation is missing."""
+    return list(
+        outdented(
+            node,
+            {plain_route(each["loc"]) for each in problems if each["type"] == "extra_forbidden"},
+            {
+                plain_route(each["loc"])
+                for each in problems
+                if each["type"] != "fault" and "mapping" in _wanted(each["type"], each)
+            },
+            lambda route: _models(model, route),
+            lambda key, known: (
+                not (nearest(key, known, 0.7) or key.lower() in SYNONYMS or key.lower() in ABSENT)
+            ),
+        )
+    )
 
 
 def _finding(
