@@ -67,7 +67,7 @@ e2e-tools: setup tools ## Build the servers of a control plane with Go: half an 
 	@$(VENV)/python tools/install.py control-plane
 
 e2e: images-setup e2e-tools ## Test against a real control plane, operator, Kueue, Flux and Argo CD
-	@$(VENV)/python -m pytest tests/controlplane -n 3 --dist loadgroup $(ARGS)
+	@$(VENV)/python -m pytest tests/controlplane -n 3 $(ARGS)
 
 e2e-matrix: images-setup e2e-tools ## Test against sets of versions, into docs/tested-with.md: SETS=newest
 	@$(VENV)/python tools/matrix.py $(SETS) $(ARGS)

@@ -13,6 +13,7 @@ from pydantic import Field, WithJsonSchema
 from compiler.fields import (
     AbsolutePath,
     ByShape,
+    Capability,
     Command,
     Count,
     Cpu,
@@ -153,7 +154,7 @@ class Security(Fields):
     run_as_group: UserId | None = described("The group id of the processes.")
     fs_group: UserId | None = described("The group that owns the mounted volumes.")
     non_root: Flag | None = described("The kubelet refuses to start the container as root.")
-    capabilities: list[Text] | None = described("Capabilities to add, such as IPC_LOCK.")
+    capabilities: list[Capability] | None = described("Capabilities to add, such as IPC_LOCK.")
     service_account: Subdomain | None = described("The ServiceAccount of the pods.")
     service_account_token: Flag | None = described("Whether the pods get the account's token.")
 

@@ -77,7 +77,7 @@ def run(name: str, more: list[str]) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "record.json")
         command = [sys.executable, "-m", "pytest", "tests/controlplane", "-n", "3"]
-        command += ["--dist", "loadgroup", f"--record={file}", *more]
+        command += [f"--record={file}", *more]
         environment = {**os.environ, "RUNWRIGHT_E2E_VERSIONS": other}
         if name == "oldest":
             environment["KUSTOMIZE"] = str(install.target("kustomize-oldest"))

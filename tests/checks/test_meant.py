@@ -76,6 +76,13 @@ REPORTED = {
         "`\u00fc` in it is U+00FC",
         "write lower-case letters",
     ),
+    "a capability as Linux calls it": (
+        job("security: {capabilities: [CAP_IPC_LOCK]}"),
+        "bad-name",
+        "7:27",
+        "`CAP_IPC_LOCK` is not a capability",
+        "write it in capitals and without CAP_, such as IPC_LOCK",
+    ),
     "arguments in both places": (
         job("command: [bash, -c, torchrun, train.py]\nargs: [--lr, '1']"),
         "script-in-several-words",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 import uuid
@@ -13,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from controlplane.binaries import STARTED, version
 from controlplane.fakenodes import FakeNodes
 from controlplane.processes import tail
 from controlplane.stack import Stack
-from controlplane.syncers.fixtures import following, syncer, team
+from controlplane.syncers.fixtures import SYNCERS, following, syncer, team
 
 __all__ = ["following", "syncer", "team"]
 
@@ -28,9 +30,6 @@ SESSIONS = Path(__file__).resolve().parents[2] / ".cache" / "e2e"
 KEPT = 5
 
 FOLDER = pytest.StashKey[Path]()
-
-# Tests with one syncer share a process and so a control plane, and all others do.
-OTHERS = "servers"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,11 +59,21 @@ def pytest_configure_node(node: WorkerController) -> None:
     node.workerinput["folder"] = str(folder)
 
 
+class BySyncer(LoadScopeScheduling):
+    """Tests with one syncer share a process and so a control plane, and all others do."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        words = re.split(r"[][-]", nodeid.rpartition("::")[2])
+        return next((name for name in SYNCERS if name in words), "others")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each process what belongs together."""
+    return BySyncer(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items:
-        given = getattr(item, "callspec", None)
-        group = given.params.get("syncer", OTHERS) if given else OTHERS
-        item.add_marker(pytest.mark.xdist_group(group))
     if not config.getoption("--scale"):
         for item in items:
             if item.get_closest_marker("scale"):
