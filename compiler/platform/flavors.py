@@ -147,9 +147,9 @@ def objects(cluster: Cluster) -> list[Object]:
             }
         )
     for flavor in flavors(cluster):
-        spec: Object = {}
-        if flavor.labels:
-            spec["nodeLabels"] = dict(flavor.labels)
+        # Written also where there are none: of a spec whose last field is taken away, server-side
+        # apply leaves null, which the API server refuses.
+        spec: Object = {"nodeLabels": dict(flavor.labels)}
         if flavor.taints:
             spec["tolerations"] = [toleration(taint) for taint in flavor.taints]
         if levels and flavor.labels and any(part.accelerator for part in flavor.parts):

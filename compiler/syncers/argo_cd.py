@@ -93,11 +93,10 @@ def _application(
     return {
         "apiVersion": API,
         "kind": "Application",
-        "metadata": {
-            **_metadata(setting, site, folder),
-            # A commit that leaves the folder alone is no reason to make a deleted run again.
-            "annotations": {"argocd.argoproj.io/manifest-generate-paths": "."},
-        },
+        # No `manifest-generate-paths`: with it, a commit that is compared while a sync goes on
+        # counts as attempted, and is never applied (argo-cd 3.2.6: controller/appcontroller.go,
+        # alreadyAttemptedSync; controller/state.go, revisionsMayHaveChanges).
+        "metadata": _metadata(setting, site, folder),
         "spec": {
             "project": _name(site, folder),
             "source": {

@@ -18,6 +18,7 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from controlplane.binaries import STARTED, version
+from controlplane.byhand import ByHand
 from controlplane.fakenodes import FakeNodes
 from controlplane.processes import tail
 from controlplane.stack import Stack
@@ -155,6 +156,14 @@ def namespace(stack: Stack) -> Iterator[str]:
     stack.api.until(lambda: stack.api.get("v1/ServiceAccount", "default", name))
     yield name
     stack.api.delete("v1/Namespace", name)
+
+
+@pytest.fixture
+def cluster(stack: Stack, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ByHand]:
+    """A cluster with one of the two kinds of admission, to which people apply what is published."""
+    made = ByHand(stack, tmp_path, request.param)
+    yield made
+    made.stop()
 
 
 @pytest.fixture

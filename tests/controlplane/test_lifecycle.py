@@ -169,6 +169,28 @@ def test_a_change_is_not_lost_while_a_run_is_still_stopping(
     team.api.gone(*run)
 
 
+def test_a_change_is_not_lost_while_the_one_before_it_is_tried_again(
+    following: Following, team: Team
+) -> None:
+    # One run is refused for a while, as by a webhook that is down.
+    tombstone = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "ended-one-r1", "namespace": team.namespace},
+    }
+    team.api.create(tombstone)
+    team.write("one", job())
+    following.change()
+    assert following.syncer.complaint(team.name) is not None
+    team.write("two", distributed())
+    following.configuration.change()
+    following.syncer.look()
+    time.sleep(6)
+    assert not team.runs()
+    team.api.delete("v1/ConfigMap", "ended-one-r1", team.namespace)
+    team.until("one-r1", "two-r1")
+
+
 @pytest.mark.parametrize("make", [job, distributed], ids=["Job", "PyTorchJob"])
 def test_an_ended_run_is_refused_to_everybody(
     following: Following, team: Team, make: Callable[[], str]

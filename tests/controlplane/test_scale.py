@@ -184,10 +184,11 @@ def test_runs_that_fill_all_nodes_are_all_admitted_and_run(
 
         def running() -> int:
             bind(api, waiting(api))
-            jobs = api.list(PYTORCHJOB)
-            return sum(condition(each, "Running") == "True" for each in jobs)
+            return sum(pod["status"].get("phase") == "Running" for pod in api.list("v1/Pod"))
 
-        api.until(running, lambda count: count == size.runs, 900, "run of every job")
+        api.until(running, lambda count: count == size.pods, 900, "Pods that run")
+        jobs = api.list(PYTORCHJOB)
+        assert sum(condition(each, "Running") == "True" for each in jobs) == size.runs
         stages.ended("Pods made, bound and running", f"{size.pods} Pods")
 
     held: dict[str, int] = {}

@@ -65,7 +65,7 @@ MINI = {"samples": 512, "epochs": 60, "batch": 64, "width": 32, "lr": 0.01}
 JOBS = {
     "mini": job(
         num_nodes=2,
-        args=MINI,
+        args={**MINI, "epochs": 300},
         checkpoint={"claim": "checkpoints", "path": "/ckpt", "every": "1s", "keep": 3},
     ),
     "tuned": job(

@@ -72,7 +72,7 @@ quota = st.dictionaries(
 team = some(
     quota=maybe(quota.map(lambda own: {"west": own})),
     cohort=maybe(st.sampled_from([*COHORTS, "nobody"]).map(lambda name: {"west": name})),
-    queues=maybe(st.lists(st.sampled_from(["a", "b"]), unique=True)),
+    queues=maybe(st.lists(st.sampled_from(["a", "b"]), min_size=1, unique=True)),
 )
 
 

@@ -122,12 +122,8 @@ class ArgoCd(Syncer):
         over = done.get("phase") in OVER
         if done.get("syncResult", {}).get("revision") == commit:
             return over or bool(done.get("retryCount"))
-        if _synced(follower):
-            # What was as it should be from the start has never been synced.
-            return over or "phase" not in done
-        # A commit that leaves the folder alone is no reason for a sync, whatever is missing.
-        compared = datetime.fromisoformat(status["reconciledAt"])
-        return over and compared > since + 2 * RESYNC
+        # What was as it should be from the start has never been synced.
+        return _synced(follower) and (over or "phase" not in done)
 
     def complaint(self, folder: str) -> str | None:
         follower = self.api.until(lambda: self.follower(folder), _told, 30, f"word on {folder}")
