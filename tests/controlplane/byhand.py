@@ -43,9 +43,10 @@ class ByHand:
             self.api.apply_all(self.configuration.objects(folder), manager="syncer")
 
     def folders(self) -> list[str]:
-        """The folders that are applied."""
+        """The folders that are applied, that with the namespaces first."""
         overlays = self.configuration.mine / "overlays" / NAME
-        return sorted(path.parent.name for path in overlays.glob("*/kustomization.yaml"))
+        names = {path.parent.name for path in overlays.glob("*/kustomization.yaml")}
+        return ["platform", *sorted(names - {"platform", "sync"})]
 
     def observe(self) -> Path:
         """What the archive workflow sees of the cluster."""
@@ -75,7 +76,8 @@ class ByHand:
 
     def succeed(self, run: str) -> None:
         """Let all pods of a run succeed, and wait until it has."""
-        for pod in self.pods(run):
+        # The first node last: with its end the operator takes all others away.
+        for pod in sorted(self.pods(run), key=lambda pod: pod["metadata"]["name"], reverse=True):
             status = {"status": ended(pod, "Succeeded", 0)}
             self.api.patch(
                 "v1/Pod", pod["metadata"]["name"], NAMESPACE, status, subresource="status"

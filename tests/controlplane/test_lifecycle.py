@@ -176,7 +176,12 @@ def test_a_change_is_not_lost_while_the_one_before_it_is_tried_again(
     tombstone = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": "ended-one-r1", "namespace": team.namespace},
+        "metadata": {
+            "name": "ended-one-r1",
+            "namespace": team.namespace,
+            "labels": {"runwright/tombstone": "true"},
+        },
+        "data": {"run": "one-r1"},
     }
     team.api.create(tombstone)
     team.write("one", job())
