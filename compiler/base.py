@@ -20,7 +20,7 @@ from compiler.backends import Backend
 from compiler.baseobject import Judgement, Object, Route
 from compiler.baseshape import misshapen
 from compiler.cachefile import load_cached, save_cached
-from compiler.diagnostics import Finding, Place, Severity, Unavailable
+from compiler.diagnostics import Finding, Place, Severity, Unavailable, arrange
 from compiler.kustomization import Kustomization, inspect
 from compiler.merge import LIST_KEYS
 from compiler.nodes import Mapping, Node, Scalar, Sequence, descend
@@ -107,7 +107,7 @@ def _wrong(findings: list[Finding]) -> bool:
 
 def _settled(findings: list[Finding]) -> list[Finding]:
     """The findings, each once, in the order of their places."""
-    return sorted(set(findings), key=lambda one: one.order)
+    return arrange(findings)
 
 
 class _Refused(Exception):

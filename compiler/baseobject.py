@@ -39,6 +39,8 @@ _SYNCER = (
     "the syncer would replace, re-create or keep the run by it",
     "take it out: runs are created once and deleted once",
 )
+_ONE_NODE = ("a batch Job is a run on one node", "take it out")
+_PROCESSES = ("processes per node are derived from `accelerators`", "take it out")
 _JOBS_OWN = ("it is the job's to say", "take it out")
 
 # Fields of the whole object, by back end: facts of training-operator 1.9 and batch/v1.
@@ -48,6 +50,12 @@ _FORBIDDEN: dict[str, dict[tuple[str, ...], tuple[str, str]]] = {
         ("spec", "runPolicy", "suspend"): _QUEUE,
         ("spec", "runPolicy", "activeDeadlineSeconds"): _DURATION,
         ("spec", "runPolicy", "managedBy"): _OPERATOR,
+        ("spec", "runPolicy", "backoffLimit"): _RESTART,
+        ("spec", "runPolicy", "cleanPodPolicy"): (
+            "the pods of a finished run always end with it",
+            "take it out",
+        ),
+        ("spec", "nprocPerNode"): _PROCESSES,
         ("spec", "elasticPolicy"): (
             "it would make runs elastic that have a fixed number of nodes",
             "take it out; teams write `num_nodes: {min: 2, max: 4}`",
@@ -58,6 +66,10 @@ _FORBIDDEN: dict[str, dict[tuple[str, ...], tuple[str, str]]] = {
         ("spec", "suspend"): _QUEUE,
         ("spec", "activeDeadlineSeconds"): _DURATION,
         ("spec", "managedBy"): _OPERATOR,
+        ("spec", "backoffLimit"): _RESTART,
+        ("spec", "parallelism"): _ONE_NODE,
+        ("spec", "completions"): _ONE_NODE,
+        ("spec", "completionMode"): _ONE_NODE,
         ("spec", "selector"): ("the selector of a Job belongs to its controller", "take it out"),
         ("spec", "manualSelector"): (
             "the selector of a Job belongs to its controller",
@@ -108,6 +120,7 @@ class Judgement:
     def objects(self, objects: list[Object]) -> Object | None:
         """The one object of the base, or None and a finding."""
         wanted = f"{self.target.api_version} {self.target.kind}"
+        where = self.place(())
         if len(objects) != 1:
             made = ", ".join(str(one.get("kind")) for one in objects) or "nothing"
             message = f"{self.base}/ makes {len(objects)} objects ({made}), and must make one"
@@ -118,10 +131,12 @@ class Judgement:
                 self.target.kind,
             ):
                 return one
+            key = "apiVersion" if one.get("kind") == self.target.kind else "kind"
+            where = self.place((key,))
             made = f"{one.get('apiVersion')} {one.get('kind')}"
             message = f"{self.base}/ makes {quote(made)}, and must make a {wanted}"
         self.findings.append(
-            finding("wrong-base-object", self.place(()), message, f"keep one {wanted} in it")
+            finding("wrong-base-object", where, message, f"keep one {wanted} in it")
         )
         return None
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 from compiler.backends import Target
 from compiler.passthrough import Violation, violations
 from compiler.source import quote
+from compiler.suggestions import choose
 
 Route = tuple[str | int, ...]
 
@@ -21,13 +22,60 @@ _WANTED = {
 # What the run brings where the base has nothing.
 _FROM_THE_RUN = {("PodSpec", "containers"), ("PodTemplateSpec", "spec")}
 
+# Fields of the object itself: k8s.io/apimachinery ObjectMeta, k8s.io/api batch/v1 JobSpec, and
+# kubeflow/training-operator 1.9 pkg/apis/kubeflow.org/v1 (common_types.go, pytorch_types.go). The
+# API server drops a field that it does not know, or refuses the object.
+_METADATA = (
+    "name generateName namespace labels annotations finalizers ownerReferences uid selfLink"
+    " resourceVersion generation creationTimestamp deletionTimestamp deletionGracePeriodSeconds"
+    " managedFields"
+)
+_RUN_POLICY = (
+    "cleanPodPolicy ttlSecondsAfterFinished activeDeadlineSeconds backoffLimit schedulingPolicy"
+    " suspend managedBy"
+)
+_JOB = (
+    "activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy"
+    " manualSelector maxFailedIndexes parallelism podFailurePolicy podReplacementPolicy selector"
+    " successPolicy suspend template ttlSecondsAfterFinished"
+)
+_ROLES = ("spec", "pytorchReplicaSpecs")
+_KNOWN: dict[str, dict[Route, str]] = {
+    "Job": {("spec",): _JOB},
+    "PyTorchJob": {
+        ("spec",): "runPolicy elasticPolicy pytorchReplicaSpecs nprocPerNode",
+        ("spec", "runPolicy"): _RUN_POLICY,
+        ("spec", "runPolicy", "schedulingPolicy"): (
+            "minAvailable queue minResources priorityClass scheduleTimeoutSeconds"
+        ),
+        (*_ROLES, "Master"): "replicas template restartPolicy",
+        (*_ROLES, "Worker"): "replicas template restartPolicy",
+    },
+}
+_EVERY: dict[Route, str] = {
+    (): "apiVersion kind metadata spec status",
+    ("metadata",): _METADATA,
+}
+
+
+def _unknown(one: Any, kind: str) -> Iterator[tuple[Route, str, str]]:
+    """The fields outside of the pod templates that Kubernetes and the operator do not know."""
+    for route, names in {**_EVERY, **_KNOWN.get(kind, {})}.items():
+        value = _at(one, route)
+        for key in cast("dict[str, Any]", value if isinstance(value, dict) else {}):
+            known = names.split()
+            if key not in known:
+                owner = f"`{route[-1]}`" if route else f"a {kind}"
+                yield (*route, key), f"{owner} has no field {quote(key)}", choose(key, known)
+
 
 def misshapen(one: Any, target: Target) -> Iterator[tuple[Route, str, str]]:
     """The route of each field that has no shape of its type, what is wrong, and what to write.
 
-    Fields of the object itself are looked at only as far as they lead to labels, annotations and
-    pod templates: the rest is the business of the back end's own controller.
+    Of fields of the object itself, beside labels, annotations and pod templates, the names are
+    looked at; their values are the business of the back end's own controller.
     """
+    yield from _unknown(one, target.kind)
     lost: set[Route] = set()
     above = {route[:length] for route in target.templates for length in range(1, len(route) + 1)}
     texts = [("metadata", "labels"), ("metadata", "annotations")]

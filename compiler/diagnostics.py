@@ -107,5 +107,13 @@ class Finding(Struct, frozen=True):
 
 
 def arrange(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings without repeats, in the order in which they are printed."""
-    return sorted(set(findings), key=lambda finding: finding.order)
+    """The findings without repeats, in the order in which they are printed.
+
+    Those that differ in what they show beside the place alone, such as the same mistake of an image
+    in several jobs, are in the order of that: a set has none.
+    """
+    shown = {
+        finding: [(each.place.order, each.message) for each in finding.related]
+        for finding in findings
+    }
+    return sorted(shown, key=lambda finding: (finding.order, shown[finding]))

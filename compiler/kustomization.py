@@ -167,12 +167,15 @@ class _Inspector:
     def header(self, tree: Mapping, kind: str) -> None:
         written = tree.get("kind")
         if isinstance(written, Scalar) and written not in ("Kustomization", kind):
-            self.report(
-                "unsupported-base-field",
-                written.place,
-                f"{quote(written)} is not the kind of a kustomization that is listed here",
-                f"write `kind: {kind}`",
-            )
+            message = f"{quote(written)} is not the kind of a kustomization that is listed here"
+            remedy = f"write `kind: {kind}`"
+            self.report("unsupported-base-field", written.place, message, remedy)
+        right = f"kustomize.config.k8s.io/{'v1alpha1' if written == 'Component' else 'v1beta1'}"
+        version = tree.get("apiVersion")
+        if isinstance(version, Scalar) and version not in ("", right):
+            message = f"kustomize reads no kustomization of the version {quote(version)}"
+            remedy = f"write `apiVersion: {right}`"
+            self.report("unsupported-base-field", version.place, message, remedy)
 
     def entry(self, folder: str, key: Scalar, value: Node) -> None:
         """One field of a kustomization."""
@@ -230,21 +233,14 @@ class _Inspector:
     def known(self, item: Node, keys: frozenset[str], field: str) -> Mapping | None:
         """The item where it is a mapping of known keys, else None and a finding."""
         if not isinstance(item, Mapping):
-            self.report(
-                "unsupported-base-field",
-                item.place,
-                f"an item of `{field}` is a mapping",
-                "write some of its keys: " + ", ".join(sorted(keys)),
-            )
+            remedy = "write some of its keys: " + ", ".join(sorted(keys))
+            message = f"an item of `{field}` is a mapping"
+            self.report("unsupported-base-field", item.place, message, remedy)
             return None
         for key in cast("Iterator[Scalar]", iter(item)):
             if key not in keys:
-                self.report(
-                    "unsupported-base-field",
-                    key.place,
-                    f"{quote(key)} is no key of an item of `{field}`",
-                    choose(key, keys),
-                )
+                message = f"{quote(key)} is no key of an item of `{field}`"
+                self.report("unsupported-base-field", key.place, message, choose(key, keys))
                 return None
         return item
 
@@ -254,7 +250,10 @@ class _Inspector:
             return
         if (self.root / path).is_dir():
             self.folder(path, "Kustomization", item.place)
-        elif path not in self.made.files:
+        elif path in self.made.files:
+            message = f"{quote(path)} is listed twice, and kustomize takes no object twice"
+            self.report("unsupported-base-field", item.place, message, "take this line out")
+        else:
             tree = self.load(path, mapping=True)
             if isinstance(tree, Mapping):
                 self.made.resources.append(path)

@@ -341,6 +341,7 @@ def _plan() -> dict[str, Any]:
         grandfathered={"type": "array", "items": grandfathered},
         unchanged=count,
         due={**count, "description": "Jobs that the next publish changes in any case."},
+        stuck={**count, "description": "Jobs that the next publish refuses in any case."},
         notes=words,
     )
     return _head("plan", "Plan", whole.pop("description")) | whole

@@ -88,7 +88,7 @@ def test_any_value_is_read_as_kustomize_builds_it(repository, value):
     put(
         repository,
         "job/job.yaml",
-        "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: run\nspec:\n  odd:\n    value: "
+        "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: run\nspec:\n  podFailurePolicy:\n    value: "
         f"{value}\n  template: {{spec: {{priority: 1}}}}\n",
     )
     base, found = load(repository, backends()["job"])
@@ -528,6 +528,8 @@ def test_a_base_of_any_shape_is_read_without_an_accident(repository, text):
         ("terminationMessagePolicy: FallbackToLogsOnError", "lifecycle: x", "is wanted here"),
         ("enableServiceLinks: false", "enableServiceLinks: maybe", "true or false is wanted"),
         ("spec:\n  template:\n", "spec:\n  template: {spec: x}\n  other:\n", "a mapping"),
+        ("spec:\n  template:\n", "spec:\n  bakoffLimit: 3\n  template:\n", "has no field `bakoff"),
+        ("  name: run\n", "  name: run\n  lables: {a: b}\n", "`metadata` has no field `lables`"),
     ],
 )
 def test_a_field_without_the_shape_of_its_type_is_a_finding(repository, old, new, said):
@@ -540,3 +542,39 @@ def test_a_field_without_the_shape_of_its_type_is_a_finding(repository, old, new
     assert any(said in item.message for item in bad), [item.message for item in bad]
     lines = (repository.root / "base/job/job.yaml").read_text("utf-8").splitlines()
     assert all(item.place.line and 1 <= item.place.line <= len(lines) for item in bad)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message", "remedy"),
+    [
+        (
+            "resources:\n  - job.yaml\n  - job.yaml\n",
+            (3, 5),
+            "`job.yaml` is listed twice, and kustomize takes no object twice",
+            "take this line out",
+        ),
+        (
+            "apiVersion: v1\nkind: Kustomization\nresources: [job.yaml]\n",
+            (1, 13),
+            "kustomize reads no kustomization of the version `v1`",
+            "write `apiVersion: kustomize.config.k8s.io/v1beta1`",
+        ),
+    ],
+)
+def test_what_kustomize_refuses_is_told_at_its_line(repository, text, place, message, remedy):
+    put(repository, "job/kustomization.yaml", text)
+    base, found = load(repository, backends()["job"])
+    assert base is None
+    told = [(item.place.line, item.place.column, item.message, item.help) for item in found]
+    assert told == [(*place, message, remedy)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"), [("kind: Job", "kind: Jobs", 3), ("batch/v1", "batch/v2", 2)]
+)
+def test_an_object_of_another_kind_is_told_at_its_line(repository, old, new, line):
+    edit(repository, "job/job.yaml", old, new)
+    base, found = load(repository, backends()["job"])
+    assert base is None
+    (item,) = (each for each in found if each.rule == "wrong-base-object")
+    assert (item.place.path, item.place.line) == ("base/job/job.yaml", line)

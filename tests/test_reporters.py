@@ -566,3 +566,11 @@ SARIF: dict[str, Any] = {
         },
     },
 }
+
+
+def test_findings_that_differ_in_what_they_show_beside_have_one_order() -> None:
+    jobs = [Related(Place("jobs/nlp/a.yaml", line, 1), "in this job") for line in (3, 1, 2)]
+    same = [replace(HALF, related=(each,)) for each in jobs]
+    orders = [arrange(order) for order in (same, same[::-1], [*same[1:], same[0], same[2]])]
+    assert orders[0] == orders[1] == orders[2]
+    assert [item.related[0].place.line for item in orders[0]] == [1, 2, 3]

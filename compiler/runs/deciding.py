@@ -123,8 +123,11 @@ class Deciding:
         }
 
     def unasked(self, made: Mapping[Place, Decision]) -> Iterable[tuple[Place, Decision]]:
-        """The decisions that `policy/stops/` did not ask for."""
-        return ((place, one) for place, one in made.items() if not self.stopped[place].job)
+        """The decisions that `policy/stops/` did not ask for, without the ends that it did."""
+        for place, one in made.items():
+            if not self.stopped[place].job:
+                asked = self.ahead.get(place)
+                yield place, replace(one, ends=tuple(end for end in one.ends if end != asked))
 
     def _stop_run(self, item: Item) -> None:
         """End what a stop covers, where what is declared today may start in its place."""

@@ -74,13 +74,21 @@ def told(line: Line) -> bool:
 def unchanged(report: Report) -> int:
     """The jobs, by cluster, that nothing happens to, with the change or without it."""
     account = report.account
-    busy = {_place(line) for line in (*account.news, *due(report)) if told(line)}
+    others = (*account.news, *due(report), *stuck(report))
+    busy = {_place(line) for line in others if told(line)}
     return len({_place(line) for line in account.runs} - busy)
 
 
 def due(report: Report) -> list[Line]:
     """What the next publish does without the change as well."""
-    return [line for line in report.pending if line.adopted or line.action != "none"]
+    return [
+        line for line in report.pending if line.adopted or line.action not in ("none", "blocked")
+    ]
+
+
+def stuck(report: Report) -> list[Line]:
+    """What the next publish refuses without the change as well."""
+    return [line for line in report.pending if line.action == "blocked" and not line.adopted]
 
 
 def _place(line: Line) -> tuple[str, str, str]:
@@ -136,6 +144,7 @@ def as_json(report: Report) -> dict[str, Any]:
         ],
         "unchanged": unchanged(report),
         "due": len({_place(line) for line in due(report)}),
+        "stuck": len({_place(line) for line in stuck(report)}),
         "notes": list(report.notes),
     }
 
@@ -298,14 +307,15 @@ def summary(report: Report) -> Iterator[str]:
     """What is left: a count of what stays, and, apart from it, of what would happen anyway."""
     count = unchanged(report)
     yield f"{count} unchanged" if report.account.news else f"nothing changes; {count} unchanged"
-    acting = due(report)
-    if acting:
-        named = ", ".join(f"{line.team}/{line.name or line.job}" for line in acting[:5])
-        more = f" and {len(acting) - 5} more" if len(acting) > 5 else ""
-        jobs = len({_place(line) for line in acting})
-        yield (
-            f"{jobs} due at the next publish, with or without this change: {visible(named)}{more}"
-        )
+    for lines, what in ((due(report), "due at"), (stuck(report), "blocked for")):
+        if lines:
+            named = ", ".join(f"{line.team}/{line.name or line.job}" for line in lines[:5])
+            more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
+            jobs = len({_place(line) for line in lines})
+            yield (
+                f"{jobs} {what} the next publish, with or without this change:"
+                f" {visible(named)}{more}"
+            )
 
 
 def effect_lines(report: Report) -> list[str]:

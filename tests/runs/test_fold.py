@@ -295,6 +295,15 @@ def test_a_stop_of_policy_is_not_asked() -> None:
     assert outcome.guard is None
 
 
+def test_nor_is_one_where_something_else_is_declared_to_start() -> None:
+    edited = [job(f"a/{name}", training="B", gpus=2, image="sha256:two") for name in "wxyz"]
+    stops = [StopNow("leaks", image="sha256:one")]
+    outcome = published(begun(*FOUR), *edited, stops=stops, **HALF)
+    assert active(outcome) == ["w-r2", "x-r2", "y-r2", "z-r2"]
+    assert outcome.guard is None
+    assert published(outcome.ledgers, *edited, stops=stops, **HALF).ledgers == outcome.ledgers
+
+
 # -- the union
 
 

@@ -239,6 +239,19 @@ def test_only_what_this_change_causes_is_shown(company: Company) -> None:
     assert (found["unchanged"], found["due"]) == (0, 1)
 
 
+def test_what_is_blocked_in_any_case_is_not_due(company: Company) -> None:
+    declare("a")(company)
+    declare("bad", image="nobodys")(company)
+    company.merge()
+    declare("b")(company)
+    planned = company.plan()
+    text = as_text(planned.report)
+    assert "1 due at the next publish, with or without this change: nlp/a-r1" in text
+    assert "1 blocked for the next publish, with or without this change: nlp/bad" in text
+    found = as_json(planned.report)
+    assert (found["unchanged"], found["due"], found["stuck"]) == (0, 1, 1)
+
+
 def test_a_change_on_an_old_main_is_planned_as_its_merge(company: Company) -> None:
     declare("a")(company)
     company.merge()
