@@ -88,8 +88,8 @@ def test_any_value_is_read_as_kustomize_builds_it(repository, value):
     put(
         repository,
         "job/job.yaml",
-        "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: run\nspec:\n  podFailurePolicy:\n    value: "
-        f"{value}\n  template: {{spec: {{priority: 1}}}}\n",
+        "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: run\nspec:\n"
+        f"  podFailurePolicy:\n    value: {value}\n  template: {{spec: {{priority: 1}}}}\n",
     )
     base, found = load(repository, backends()["job"])
     if base is None:

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from compiler.cost import cost
+from compiler.model import Run
 from compiler.project import Project
 from compiler.results import Ask, JobResult, RunResult
 from compiler.runs.declared import Key
@@ -211,6 +212,9 @@ class _Writer:
         if old_name is not None:
             said = f"it looks like {old_name}, which is gone: `was: {old_name}` keeps its history"
             found.append(("looks-like-rename", f"{said} and its checkpoints"))
+        if decision.action == "resume" and model is not None:
+            line, more = self._resumed(item, line, run, ledger, model)
+            found += more
         ends = [end.number for end in decision.ends if end.reason != "withdrawn"]
         compared, said = self._differences(item, run, ledger) if caused else (None, ())
         most = cost(made.run, made.site) if made is not None else None
@@ -225,6 +229,32 @@ class _Writer:
             compared=compared,
             notes=(*decision.notes, *self._waived(result)),
         )
+
+    def _resumed(
+        self, item: JobDecision, line: Line, run: Entry, ledger: Ledger, new: Run
+    ) -> tuple[Line, list[tuple[str, str]]]:
+        """The line of a run that goes on, and the risk that it does not find what was saved."""
+        if new.checkpoint is None:
+            before = f"r{run.came_from} of this training was not finished"
+            said = f"{before} and saved nothing: it begins from zero"
+            return replace(line, came_from=None, reason=said), []
+        earlier = next((one for one in ledger.runs if one.number == run.came_from), None)
+        old = self._as_it_was(item, earlier) if earlier is not None else None
+        if earlier is None or old is None or old.checkpoint is None:
+            return line, []
+        places = [
+            f"the claim {model.checkpoint.claim}" + (f" in {entry.namespace}" if moved else "")
+            for moved in (bool(earlier.namespace) and earlier.namespace != run.namespace,)
+            for model, entry in ((old, earlier), (new, run))
+            if model.checkpoint is not None
+        ]
+        if places[0] == places[1]:
+            return line, []
+        meaning = (
+            f"r{earlier.number} saved on {places[0]}, and it looks on {places[1]}: without a copy "
+            "there it begins from zero"
+        )
+        return line, [("other-volume", meaning)]
 
     def _waived(self, result: JobResult | None) -> list[str]:
         """What was waived for a run to start: by which rule, until when, and who agreed."""
@@ -260,12 +290,19 @@ class _Writer:
         if not earlier or new is None or result is None:
             return None, ()
         last = earlier[-1]
-        path = self.project.repository.root / result.path
-        then = self.project.judge(path, last.declared.encode(), {item.cluster: Ask()})
-        old = then.models.get(item.cluster)
+        old = self._as_it_was(item, last)
         if old is None:
             return last.number, ("what it was can no longer be read with today's policy",)
         return last.number, tuple(differences(old, new, last.files))
+
+    def _as_it_was(self, item: JobDecision, run: Entry) -> Run | None:
+        """What a run of the ledger was declared as, as today's policy reads it."""
+        result = self.results.get((item.team, item.job))
+        if result is None:
+            return None
+        path = self.project.repository.root / result.path
+        then = self.project.judge(path, run.declared.encode(), {item.cluster: Ask()})
+        return then.models.get(item.cluster)
 
 
 def _of_entry(line: Line, run: Entry) -> Line:

@@ -26,6 +26,7 @@ MEANINGS: Mapping[str, str] = {
     "example-image": "its image is an example of this repository and does not exist",
     "looks-like-rename": "it looks like a job that is removed here under another name: without "
     "`was:` it starts from zero",
+    "other-volume": "its checkpoints are looked for on another volume than they were saved on",
     "unobserved": "nobody has seen how the run before it ended",
 }
 

@@ -437,6 +437,38 @@ def test_risks_are_told(company: Company) -> None:
     }
 
 
+def test_a_run_that_looks_for_checkpoints_elsewhere_is_said_to(company: Company) -> None:
+    west = "policy/clusters/west.yaml"
+    replace(west, "datasets: {", "larger: {access: ReadWriteMany}\n  datasets: {")(company)
+    declare("a")(company)
+    company.merge()
+    company.publish()
+    declare("a", checkpoint="{claim: larger, path: /ckpt, every: 30m}")(company)
+    (resumes,) = (row for row in rows(company.plan()) if row["action"] == "resume")
+    assert resumes["risks"] == ["other-volume"]
+    text = as_text(company.plan().report)
+    saved = "r1 saved on the claim checkpoints, and it looks on the claim larger"
+    assert f"risk: other-volume: {saved}: without a copy there it begins from zero" in text
+    # Another namespace has other volumes.
+    declare("a", max_duration="25h")(company)
+    company.write("policy/teams/nlp.yaml", TEAM.replace("p-nlp", "p-language"))
+    text = as_text(company.plan().report)
+    saved = "r1 saved on the claim checkpoints in p-nlp, and it looks on the claim checkpoints in"
+    assert f"risk: other-volume: {saved} p-language" in text
+
+
+def test_a_run_that_saved_nothing_begins_from_zero(company: Company) -> None:
+    declare("a", checkpoint=None)(company)
+    company.merge()
+    company.publish()
+    declare("a", checkpoint=None, max_duration="25h")(company)
+    text = as_text(company.plan().report)
+    assert "r1 of this training was not finished and saved nothing: it begins from zero" in text
+    assert "from the checkpoints of" not in text
+    (row,) = (row for row in rows(company.plan()) if row["action"] == "resume")
+    assert row["from"] is None
+
+
 def test_a_change_of_policy_that_makes_room_is_planned(company: Company) -> None:
     for name in "abcd":
         declare(name)(company)
