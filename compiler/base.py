@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from compiler.backends import Backend
 from compiler.baseobject import Judgement, Object, Route
-from compiler.baseshape import misshapen
+from compiler.baseshape import KEY, misshapen
 from compiler.cachefile import load_cached, save_cached
 from compiler.diagnostics import Finding, Place, Severity, Unavailable, arrange
 from compiler.kustomization import Kustomization, inspect
@@ -192,6 +192,13 @@ def _built(cache: Path, digest: str, made: Kustomization, root: Path) -> list[Ob
 
 
 def _place(made: Kustomization, one: Object, route: Route) -> Place:
+    if route[-1:] == (KEY,):
+        *above, name, _ = route
+        around = _node(made, one, tuple(above)) if above else made.trees.get(made.only or "")
+        written = around.key(str(name)) if isinstance(around, Mapping) else None
+        if written is not None:
+            return written.place
+        route = route[:-1]
     while route:
         node = _node(made, one, route, key=True)
         if node is not None:

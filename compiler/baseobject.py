@@ -228,7 +228,14 @@ class Judgement:
             self.variables(container.get("env"), (*route, "env"))
 
     def variables(self, env: Any, at: Route) -> None:
+        known: set[str] = set()
         for index, variable in _items(env):
+            if str(variable.get("name")) in known:
+                why = "a container has one value for it, and the API server takes one"
+                self.forbid(
+                    (*at, index), f"{quote(str(variable['name']))} twice", why, "take it out"
+                )
+            known.add(str(variable.get("name")))
             name, value = str(variable.get("name")), variable.get("value")
             if name in _OPERATOR_NAMES or name.startswith("PET_"):
                 self.forbid(

@@ -11,6 +11,7 @@ from compiler.source import quote
 from compiler.suggestions import choose
 
 Route = tuple[str | int, ...]
+KEY = "[key]"
 
 _WANTED = {
     "array": "a list",
@@ -66,12 +67,14 @@ def _unknown(one: Any, kind: str) -> Iterator[tuple[Route, str, str]]:
             known = names.split()
             if key not in known:
                 owner = f"`{route[-1]}`" if route else f"a {kind}"
-                yield (*route, key), f"{owner} has no field {quote(key)}", choose(key, known)
+                message = f"{owner} has no field {quote(key)}"
+                yield (*route, key, KEY), message, choose(key, known)
 
 
 def misshapen(one: Any, target: Target) -> Iterator[tuple[Route, str, str]]:
     """The route of each field that has no shape of its type, what is wrong, and what to write.
 
+    A route that ends with `KEY` means the key before it, and not its value.
     Of fields of the object itself, beside labels, annotations and pod templates, the names are
     looked at; their values are the business of the back end's own controller.
     """
@@ -104,7 +107,9 @@ def misshapen(one: Any, target: Target) -> Iterator[tuple[Route, str, str]]:
                 violation.kind != "required"
                 or (violation.owner, violation.name) not in _FROM_THE_RUN
             ):
-                yield (*template, *violation.route), *_in_words(violation)
+                unknown = violation.kind == "additionalProperties"
+                mark = (KEY,) if unknown else ()
+                yield (*template, *violation.route, *mark), *_in_words(violation)
 
 
 def _at(value: Any, route: Route) -> Any:
@@ -118,7 +123,8 @@ def _in_words(violation: Violation) -> tuple[str, str]:
     if violation.kind == "required":
         return f"{owner} needs the field `{violation.name}`", f"add `{violation.name}:`"
     if violation.kind == "additionalProperties":
-        return f"{owner} has no field {quote(violation.name)}", "take it out, or mend its name"
+        remedy = choose(violation.name, violation.wanted)
+        return f"{owner} has no field {quote(violation.name)}", remedy
     if violation.kind == "type":
         wanted: Any = violation.wanted
         names = cast("list[Any]", wanted) if isinstance(wanted, list) else [wanted]

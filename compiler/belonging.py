@@ -89,17 +89,16 @@ def clusters_of(
     elif isinstance(written, NodeSequence):
         places = [(str(item), item.place) for item in written if isinstance(item, Scalar)]
     elif written is None:
-        default = team.value.default_cluster or (
-            team.value.clusters[0] if len(team.value.clusters) == 1 else None
-        )
+        names = list(dict.fromkeys(team.value.clusters))
+        default = team.value.default_cluster or (names[0] if len(names) == 1 else None)
         if default is None:
             result.findings.append(
                 finding(
                     "missing-key",
                     team.place("clusters"),
                     f"the team {team.name} has several clusters and no default_cluster",
-                    f"add default_cluster: {team.value.clusters[0]} here, or `cluster:` to each"
-                    " job",
+                    f"add `default_cluster:` with one of {', '.join(names)} here, or `cluster:` to"
+                    " each job",
                     [Related(Place.start(result.path), "in this job")],
                 )
             )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from compiler.diagnostics import Severity
+
 if TYPE_CHECKING:
     from compiler.repository import Policy
 
@@ -52,8 +54,10 @@ def platform_owners(policy: Policy) -> Sequence[str]:
 
 
 def is_readable(policy: Policy) -> bool:
-    """Whether all that the file is made from could be read."""
-    return not any(path.startswith(("policy/teams/", "policy/rules.")) for path in policy.broken)
+    """Whether all that the file is made from could be read, and may be called as it is."""
+    found = (item for item in policy.findings if item.severity is Severity.ERROR)
+    wrong = {*policy.broken, *(item.place.path for item in found)}
+    return not any(path.startswith(("policy/teams/", "policy/rules.")) for path in wrong)
 
 
 def _folder(team: str) -> str:

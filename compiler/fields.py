@@ -256,20 +256,27 @@ QualifiedName = Annotated[
         Form(_QUALIFIED, longest=317),
     ),
 ]
-_DEVICE = rf"(?=[^/]+/){_QUALIFIED}"
+DEVICE = rf"(?=[^/]+/){_QUALIFIED}"
 DeviceName = Annotated[
     str,
     Reads(
         matching(
-            _DEVICE,
+            DEVICE,
             "the resource of a device",
             "write prefix/name as the device plugin calls it, such as nvidia.com/gpu",
             longest=317,
         ),
-        Form(_DEVICE, longest=317),
+        Form(DEVICE, longest=317),
     ),
 ]
-_CAPABILITY = r"(?!CAP_)[A-Z][A-Z0-9_]*"
+# capabilities(7), to Linux 5.9; the container runtimes know ALL besides.
+_CAPABILITY = (
+    r"ALL|AUDIT_(?:CONTROL|READ|WRITE)|BLOCK_SUSPEND|BPF|CHECKPOINT_RESTORE|CHOWN|DAC_OVERRIDE|"
+    r"DAC_READ_SEARCH|FOWNER|FSETID|IPC_LOCK|IPC_OWNER|KILL|LEASE|LINUX_IMMUTABLE|"
+    r"MAC_(?:ADMIN|OVERRIDE)|MKNOD|NET_(?:ADMIN|BIND_SERVICE|BROADCAST|RAW)|PERFMON|"
+    r"SET(?:FCAP|GID|PCAP|UID)|SYSLOG|SYS_(?:ADMIN|BOOT|CHROOT|MODULE|NICE|PACCT|PTRACE|RAWIO|"
+    r"RESOURCE|TIME|TTY_CONFIG)|WAKE_ALARM"
+)
 Capability = Annotated[
     str,
     Reads(

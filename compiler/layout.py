@@ -120,3 +120,22 @@ def odd_space_in(source: Source, number: int, start: int = 1) -> Finding | None:
     remedy = "write a plain space, or put text that must keep it in quotes"
     place = Place(source.path, number, column, number, column + 1)
     return finding("invisible-character", place, message, remedy)
+
+
+# A key of each kind of file, by the beginning of its path.
+_FIRST_KEYS = {
+    "policy/clusters/": "`admission: kueue`",
+    "policy/teams/": "`namespace: p-nlp`",
+    "policy/rules.": "`keep_finished: 72h`",
+    "policy/waivers/": "`rule: RES403`",
+    "policy/stops/": "`reason: wrong data`",
+    "images/lock.": "`images:`",
+    "images/": "`entry: [torchrun, train.py]`",
+    "base/": "`resources:`",
+}
+
+
+def first_key(path: str) -> str:
+    """What to write in a file that holds no mapping."""
+    first = next((k for start, k in _FIRST_KEYS.items() if path.startswith(start)), "`team: nlp`")
+    return f"write keys such as {first} at the start of their lines"

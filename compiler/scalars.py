@@ -52,7 +52,9 @@ def letters(value: object, wanted: str) -> str:
             raise fault(
                 "empty-value",
                 f"there is no value here, where {wanted} is wanted",
-                'write the value, or `""` for an empty text, or leave the key out',
+                'write the value, or `""` for an empty text, or leave the key out'
+                if wanted == "text"
+                else "write the value, or leave the key out",
             )
         return str(value)
     if isinstance(value, str):

@@ -64,9 +64,6 @@ def read(source: Source, mapping: bool = True) -> tuple[Node | None, list[Findin
     return root, settle(reader.findings) if reader.findings else []
 
 
-_WHOLE = "write keys such as `team: nlp` at the start of their lines"
-
-
 class _Stop(Exception):
     """A bound was passed; the finding is already there."""
 
@@ -126,12 +123,17 @@ class _Reader:
         """The root where the file holds what it should, else None."""
         if root is None:
             place = Place(self.path, 1, 1, 1, 1)
-            self.report("empty-file", place, "the file holds nothing but comments or space", _WHOLE)
+            self.report(
+                "empty-file",
+                place,
+                "the file holds nothing but comments or space",
+                layout.first_key(self.path),
+            )
             return None
         if mapping and not isinstance(root, Mapping):
             kind = "a list" if isinstance(root, Sequence) else "text"
             message = f"the file holds {kind}, and a mapping, `key: value`, is wanted"
-            self.report("top-level-not-mapping", _start(root), message, _WHOLE)
+            self.report("top-level-not-mapping", _start(root), message, layout.first_key(self.path))
             return None
         if self.whole and "\t" in self.source.text:
             self.findings += layout.tabs(self.source)

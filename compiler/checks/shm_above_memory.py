@@ -74,6 +74,11 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         # The one that the job itself has set is the one to change.
         if declared.get(True, shm) == shm:
             remedy = f"write {half}Gi, half of it, or raise `memory`"
+            if run.origins.place(shm).path.startswith("policy/clusters/"):
+                # It is written there for each accelerator.
+                remedy = (
+                    f"lower it until a pod gets {half}Gi, half of its memory, or raise `memory`"
+                )
             yield Report(
                 shm, _message(member.shm.text, limit.text), remedy, ((memory, "the memory"),)
             )

@@ -65,6 +65,7 @@ def check(jobs: Sequence[Judged], project: Project) -> Iterator[Finding]:
     policy = project.policy
     for team in policy.teams.values():
         yield from _team(team, policy)
+        yield from _defaults(team, policy)
     for cluster in policy.clusters.values():
         yield from _queues(cluster)
         yield from _parents(cluster)
@@ -157,7 +158,8 @@ def _parents(cluster: Document[Cluster]) -> Iterator[Finding]:
     for name, cohort in cohorts.items():
         if cohort.parent is not None and cohort.parent not in cohorts:
             place = cluster.place("cohorts", name, "parent")
-            yield _unknown("cohort of the cluster", cohort.parent, cohorts, place)
+            others = [each for each in cohorts if each != name]
+            yield _unknown("cohort of the cluster", cohort.parent, others, place)
 
 
 def _listed(team: Document[Team], policy: Policy) -> Iterator[Finding]:
@@ -184,6 +186,24 @@ def _listed(team: Document[Team], policy: Policy) -> Iterator[Finding]:
                 yield _unknown(
                     f"{what} of the team's clusters", name, known, team.place(*route, index)
                 )
+
+
+def _defaults(team: Document[Team], policy: Policy) -> Iterator[Finding]:
+    """What every job of a team gets that does not say, and nobody has."""
+    defaults = team.value.defaults
+    clusters = [
+        policy.clusters[name].value for name in team.value.clusters if name in policy.clusters
+    ]
+    if defaults is None or len(clusters) < len(team.value.clusters):
+        return
+    queues = _all(cluster.queues for cluster in clusters)
+    if defaults.queue is not None and queues is not None and defaults.queue not in queues:
+        place = team.place("defaults", "queue")
+        yield _unknown("queue of the team's clusters", defaults.queue, queues, place)
+    image = defaults.image
+    images = {*policy.images, *(policy.lock.value.images if policy.lock is not None else ())}
+    if image is not None and image.local and image.text not in images and not policy.broken:
+        yield _unknown("image", image.text, images, team.place("defaults", "image"))
 
 
 def _all(catalogues: Iterable[Iterable[str] | None]) -> set[str] | None:

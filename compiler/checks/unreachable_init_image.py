@@ -53,7 +53,20 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     if site.backend != "pytorchjob" or run.nodes < 2 or run.elastic is not None:
         return
     listed = cluster.registries or {}
-    if not listed or cluster.init_image is not None:
+    own = cluster.init_image
+    if not listed:
+        return
+    if own is not None:
+        whole = own.repository if own.registry else f"{PUBLIC[0]}/{own.repository}"
+        if not any(f"{whole}/".startswith(f"{name}/") for name in listed):
+            yield Report(
+                (),
+                f"the image of the operator's init container, {own.text}, is from none of the"
+                f" registries of {site.cluster.name}",
+                "write where a registry of the cluster has it, or list its registry under"
+                " `registries`",
+                place=site.cluster.place("init_image"),
+            )
         return
     if any(name.partition("/")[0] in PUBLIC for name in listed):
         return

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from compiler.fields import (
+    DEVICE,
     AbsolutePath,
     Capability,
     Count,
@@ -31,6 +32,7 @@ from compiler.fields import (
     described,
     matching,
 )
+from compiler.names import ImageRef
 from compiler.policy.sync import Sync
 
 _VERSION = r"v?[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.-]+)?"
@@ -60,6 +62,31 @@ AcceleratorName = Annotated[
 BackendName = Annotated[Literal["pytorchjob", "job"], OneOf()]
 Access = Annotated[
     Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"], OneOf()
+]
+
+
+_INTERFACE = r"[^\s/]+"
+Interface = Annotated[
+    str,
+    Reads(
+        matching(
+            _INTERFACE, "the name of an interface", "write it as `ip link` does, such as eth0"
+        ),
+        Form(_INTERFACE),
+    ),
+]
+_COVERED = rf"{DEVICE}|cpu|memory|pods|ephemeral-storage|hugepages-[0-9]+[KMG]i"
+Covered = Annotated[
+    str,
+    Reads(
+        matching(
+            _COVERED,
+            "a resource that pods request",
+            "write prefix/name as the device plugin calls it, or ephemeral-storage",
+            longest=317,
+        ),
+        Form(_COVERED, longest=317),
+    ),
 ]
 
 
@@ -119,6 +146,16 @@ class MultiNode(Fields):
     )
 
 
+class Toleration(Fields):
+    """A taint of some nodes, which pods tolerate."""
+
+    key: QualifiedName = Field(description="The taint's key.")
+    value: LabelValue | None = described("The taint's value; without it any value.")
+    effect: Annotated[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], OneOf()] | None = (
+        described("The taint's effect; without it every effect.")
+    )
+
+
 class Accelerator(Fields):
     """A kind of accelerator of the cluster."""
 
@@ -166,7 +203,7 @@ class Queue(Fields):
     accelerators: list[AcceleratorName] | None = described(
         "The accelerators it covers; default: all of the cluster."
     )
-    resources: list[QualifiedName] | None = described(
+    resources: list[Covered] | None = described(
         "Further resources that the ClusterQueue covers (RDMA devices and the like)."
     )
     cpu_only: Flag | None = described(
@@ -193,23 +230,13 @@ class Registry(Fields):
 class Network(Fields):
     """How the pods talk to one another."""
 
-    interface: Text | None = described(
+    interface: Interface | None = described(
         "The interface between nodes, for NCCL and gloo.", examples=["eth0"]
     )
-    interfaces: list[Text] | None = described(
+    interfaces: list[Interface] | None = described(
         "Every interface that a node has, where a job may name others."
     )
     istio: Flag | None = described("Whether the mesh injects sidecars; training pods then opt out.")
-
-
-class Toleration(Fields):
-    """A taint of some nodes, which pods tolerate."""
-
-    key: QualifiedName = Field(description="The taint's key.")
-    value: LabelValue | None = described("The taint's value; without it any value.")
-    effect: Annotated[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], OneOf()] | None = (
-        described("The taint's effect; without it every effect.")
-    )
 
 
 class Placement(Fields):
@@ -268,7 +295,7 @@ class Cluster(Fields):
         "The levels of the cluster's topology, from the widest to the narrowest, by the name that "
         "jobs use."
     )
-    init_image: Text | None = described(
+    init_image: ImageRef | None = described(
         "The image of the operator's own init container, for clusters without a public registry."
     )
     node_local_paths: list[AbsolutePath] | None = described("Host paths that `pod:` may mount.")

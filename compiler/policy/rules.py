@@ -8,9 +8,37 @@ from typing import Annotated
 
 from pydantic import Field
 
-from compiler.fields import Day, Fields, Label, Reads, Seconds, Text, described, one_of
+from compiler.fields import (
+    Day,
+    Fields,
+    Form,
+    Label,
+    Reads,
+    Seconds,
+    Text,
+    described,
+    matching,
+    one_of,
+)
 from compiler.policy.team import Handle
 from compiler.scalars import fault, letters, shown
+
+_WORDS = r"(?s).*\S.*"
+Words = Annotated[
+    str, Reads(matching(_WORDS, "a reason", "say why, in a sentence"), Form(r"[\s\S]*\S[\s\S]*"))
+]
+_ENV_PATTERN = r"(?:[A-Za-z0-9_*?]|\[[^\]]+\])+"
+EnvPattern = Annotated[
+    str,
+    Reads(
+        matching(
+            _ENV_PATTERN,
+            "the name of a variable",
+            "write letters, digits and _, and * for any of them, such as NCCL_*",
+        ),
+        Form(_ENV_PATTERN),
+    ),
+]
 
 
 def _share(value: object) -> Fraction:
@@ -83,7 +111,7 @@ class RulesPolicy(Fields):
     owners: list[Handle] | None = described(
         "Who may approve what is no team's: policy, bases, the image lock, and the pipelines."
     )
-    operational_env: list[Text] | None = described(
+    operational_env: list[EnvPattern] | None = described(
         "Environment variables (with *) that do not change what is learned."
     )
     keep_finished: Seconds | None = described(
@@ -101,7 +129,7 @@ class WaiverPolicy(Fields):
     jobs: list[Text] = Field(
         min_length=1, description="The jobs, as team/name; * stands for any part."
     )
-    reason: Text = Field(description="Why it does not apply.")
+    reason: Words = Field(description="Why it does not apply.")
     approver: Text = Field(description="Who agreed: one of the `owners` in policy/rules.yaml.")
     until: Day = Field(description="The last day of the waiver.")
 
@@ -112,5 +140,5 @@ class StopPolicy(Fields):
     run: Text | None = described("A run, as team/job-rN.")
     team: Label | None = described("All runs of a team.")
     image: Text | None = described("All runs of an image, as a name or a digest.")
-    reason: Text = Field(description="Why.")
+    reason: Words = Field(description="Why.")
     until: Day | None = described("The last day of the stop.")

@@ -13,6 +13,13 @@ NAME = "plan"
 HELP = "say what the change at hand starts and stops, and what a revert would"
 
 
+def number(text: str) -> int:
+    """A count of runs. Raises argparse.ArgumentTypeError."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"`{text}` is no number of runs")
+    return int(text)
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What is compared with what."""
     parser.add_argument(
@@ -31,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--remote", default="origin", metavar="NAME", help="default: origin")
     parser.add_argument("--branch", metavar="NAME", help="the branch that publish writes")
-    parser.add_argument("--allow-stops", type=int, metavar="N", help="as publish would be given")
+    parser.add_argument("--allow-stops", type=number, metavar="N", help="as publish would be given")
     parser.add_argument("--diff", action="store_true", help="show the rendered difference too")
     parser.add_argument(
         "--markdown", action="store_true", help="print one comment for a pull request"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from compiler.repository import Repository
 
+from compiler.verbs.plan import number
+
 NAME = "publish"
 HELP = "write the overlays and the ledger of a commit, and push them"
 
@@ -26,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--observed", action="append", default=[], metavar="FILE", help="what `archive` printed"
     )
-    parser.add_argument("--allow-stops", type=int, metavar="N", help="let N runs be stopped")
+    parser.add_argument("--allow-stops", type=number, metavar="N", help="let N runs be stopped")
     parser.add_argument(
         "--reset-cluster", action="append", default=[], metavar="C", help="all runs on C are lost"
     )

@@ -373,6 +373,9 @@ def test_a_file_of_policy_whose_name_no_object_can_have_is_told_once(what: str, 
         ("resource: nvidia.com/gpu", "resource: gpu", "gpu", "nvidia.com/gpu"),
         ("[IPC_LOCK]", "[CAP_IPC_LOCK]", "CAP_IPC_LOCK", "without CAP_"),
         ("[IPC_LOCK]", "[ipc_lock]", "ipc_lock", "in capitals"),
+        ("[IPC_LOCK]", "[IPC_LOCKS]", "IPC_LOCKS", "in capitals"),
+        ("interface: eth0", "interface: eth 0", "eth 0", "such as eth0"),
+        ("ephemeral-storage]", "ephemeral_storage]", "ephemeral_storage", "ephemeral-storage"),
         (
             "  registry.example.com/mirror:",
             "  https://registry.example.com/mirror:",
@@ -403,3 +406,104 @@ def test_a_list_of_what_a_team_may_name_has_something_in_it(lines: str) -> None:
     text = f"namespace: p-x\nowners: [kim]\nclusters: [west]\n{lines}\n"
     item = only("empty-value", findings(job(), {"policy/teams/x.yaml": text}))
     assert "leave the key out" in item.help
+
+
+# A file, what is replaced in it, and the one finding: its rule, a part of the message, the help.
+MISTAKES = {
+    "a variable that no variable can be": (
+        "policy/rules.yaml",
+        ("NCCL_*", "NCCL-*"),
+        ("bad-name", "`NCCL-*` is not the name of a variable", "such as NCCL_*"),
+    ),
+    "a taint's misspelt key": (
+        WEST,
+        ("    price:", "    taints: [{key: a, efect: NoSchedule}]\n    price:"),
+        ("unknown-key", "`taints` has no key `efect`", "write `effect`"),
+    ),
+    "no choice at all": (
+        WEST,
+        ("admission: kueue", "admission:"),
+        ("empty-value", "there is no value here", "write the value, or leave the key out"),
+    ),
+    "no image": (
+        WEST,
+        ("init_image: ", "init_image: https://"),
+        ("bad-image-reference", "is not an image reference", "registry/name:tag"),
+    ),
+    "a default queue that is not there": (
+        "policy/teams/nlp.yaml",
+        ("defaults:\n", "defaults:\n  queue: reserch\n"),
+        ("unknown-name-in-policy", "called `reserch`", "write `research`"),
+    ),
+    "a default image that is not there": (
+        "policy/teams/nlp.yaml",
+        ("defaults:\n", "defaults:\n  image: llm-sf\n"),
+        ("unknown-name-in-policy", "called `llm-sf`", "write `llm-sft`"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_in_policy_is_one_finding_there(name: str) -> None:
+    path, (old, new), (rule, message, remedy) = MISTAKES[name]
+    text = (ROOT / path).read_text("utf-8")
+    assert old in text
+    found = findings(job(), {path: text.replace(old, new, 1)})
+    (item,) = (each for each in found if each.place.path == path)
+    assert (item.rule, item.place.path) == (rule, path)
+    assert message in item.message
+    assert remedy in item.help
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        ("policy/clusters/north.yaml", "admission: kueue"),
+        ("policy/teams/audio.yaml", "namespace: p-nlp"),
+        ("policy/waivers/one.yaml", "rule: RES403"),
+        ("jobs/other.yaml", "team: nlp"),
+    ],
+)
+def test_a_file_without_anything_is_told_a_key_of_its_kind(path: str, key: str) -> None:
+    item = only("empty-file", findings(job(), {path: "# soon\n"}))
+    assert item.help == f"write keys such as `{key}` at the start of their lines"
+
+
+def test_a_waiver_says_why() -> None:
+    text = "rule: RES403\njobs: [nlp/a]\nuntil: 2027-01-01\nreason: ''\napprover: kim\n"
+    path = "policy/waivers/one.yaml"
+    (item,) = (each for each in findings(job(), {path: text}) if each.place.line == 4)
+    assert (item.rule, item.help) == ("bad-name", "say why, in a sentence")
+
+
+def test_a_cohort_is_not_told_to_be_part_of_itself() -> None:
+    text = (ROOT / WEST).read_text("utf-8") + "cohorts: {a: {parent: bb}}\n"
+    item = only("unknown-name-in-policy", findings(job(), {WEST: text}))
+    assert item.help == "take it out: there is none"
+
+
+def test_shared_memory_for_each_accelerator_is_lowered_there() -> None:
+    text = (ROOT / WEST).read_text("utf-8")
+    old = "shm_size: 16Gi"
+    assert old in text
+    item = only(
+        "shm-above-memory", findings(job(), {WEST: text.replace(old, "shm_size: 400Gi", 1)})
+    )
+    assert item.place.path == WEST
+    assert item.help.startswith("lower it until a pod gets ")
+
+
+def test_levels_of_a_topology_have_labels_of_their_own() -> None:
+    text = (ROOT / WEST).read_text("utf-8")
+    labels = re.findall(r"label: (\S+?)}", text.partition("\ntopology:")[2])
+    assert len(labels) > 1
+    again = text.replace(labels[1], labels[0])
+    item = only("repeated-topology-level", findings(job(), {WEST: again}))
+    assert item.message.startswith(f"`{labels[0]}` is the label of `")
+
+
+def test_a_guard_of_the_shell_needs_one() -> None:
+    image = "entry: [torchrun, train.py]\nguard: shell\nshell: false\n"
+    found = findings(job(), {"images/other/image.yaml": image})
+    item = only("guard-without-shell", found)
+    assert spot(item) == "images/other/image.yaml:2:8"

@@ -149,6 +149,6 @@ def test_a_team_of_several_clusters_without_a_default_is_one_cause_at_its_line(
     found = of("missing-key", checked(repository(tmp_path, {**jobs, **files})))
     ((first, others),) = folded(found)
     assert spot(first) == f"{TEAM}:5:11"
-    assert "add default_cluster: west here" in first.help
+    assert "add `default_cluster:` with one of west, east here" in first.help
     places = [related.place.path for item in (first, *others) for related in item.related]
     assert sorted(places) == ["jobs/one.yaml", "jobs/two.yaml"]

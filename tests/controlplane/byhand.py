@@ -26,7 +26,9 @@ class ByHand:
     def __init__(self, stack: Stack, folder: Path, admission: str) -> None:
         self.api, self.stack, self.folder = stack.api, stack, folder
         self.configuration = Configuration(folder, NAME, "", [TEAM])
-        self.policy = CLUSTER.replace("admission: kueue", f"admission: {admission}")
+        policy = CLUSTER.replace("admission: kueue", f"admission: {admission}")
+        # A flavor of its own: one that had a topology, as other tests' has, may never lose it.
+        self.policy = policy.replace("flavor: h100", "flavor: by-hand")
         self.write(self.policy)
         self.change()
 

@@ -36,7 +36,8 @@ SEEN = _names(
     missing-rendezvous-endpoint more-nodes-than-exist name-too-long-for-pods
     node-selector-beside-queue operator-container-refused operator-variable overlapping-mounts
     pod-restart-policy queue-not-allowed queue-without-flavor quota-above-nodes quota-below-use
-    read-only-claim-written rendezvous-port-mismatch reserved-label resource-not-in-queue
+    read-only-claim-written rendezvous-port-mismatch repeated-topology-level reserved-label
+    resource-not-in-queue
     root-refused-by-kubelet static-rendezvous-variable toleration-beside-queue
     too-many-accelerators-per-node topology-without-queue unknown-choice unknown-priority
     unknown-queue unknown-topology unnamed-port unreachable-init-image
@@ -117,7 +118,8 @@ NO_CLAIM = _names(
     cost-above-limit duplicate-key duration-above-cap edited-ledger empty-file ending-waiver
     executable-base expired-declaration expired-stop expired-waiver far-base-path fixed-node-rank
     fixed-rendezvous-address foreign-approver foreign-quota foreign-run-stopped
-    grace-beyond-launcher grace-shorter-than-checkpoint idle-stop ineffective-waiver
+    grace-beyond-launcher grace-shorter-than-checkpoint guard-without-shell idle-stop
+    ineffective-waiver
     ineffective-weight invisible-character job-in-two-files key-overridden-in-pod
     lost-publish-commit lost-run merge-key mismatched-arguments missing-argument missing-base
     missing-base-file missing-entry-script missing-file model-above-memory names-alike
