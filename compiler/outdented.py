@@ -114,12 +114,19 @@ def _belongs(
         known = [
             info.alias or field for model in around for field, info in model.model_fields.items()
         ]
-        return foreign(key, known)
+        return foreign(key, known) and (not isinstance(value, Mapping) or _alike(key, value))
     return any(
         (info.alias or field) == key
         for model in models(route)
         if model not in around
         for field, info in model.model_fields.items()
+    )
+
+
+def _alike(key: str, names: Mapping) -> bool:
+    """Whether a key looks like the names of a mapping, and like no field: `NCCL_DEBUG`, `/data`."""
+    return any(
+        (key.isupper() and name.isupper()) or (key[:1] == "/" and name[:1] == "/") for name in names
     )
 
 

@@ -181,7 +181,8 @@ def cpu(value: object) -> Quantity:
         return value
     word = letters(value, "a number of cores such as 8 or 500m")
     amount = quantity.parse(word)
-    if amount is None:
+    # 4Gi is a quantity, and nobody means so many cores by it.
+    if amount is None or re.search(r"[A-DF-Za-df-ln-z]", word):
         raise fault(
             "bad-quantity",
             f"{shown(value)} is not a number of cores",
@@ -356,7 +357,8 @@ _SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~\n!#]|(^|\s)[A-Za-z_][A-Za-z0-9_]*=\S*\
 def split_command(value: object) -> tuple[str, ...]:
     """The words of a command written as one text, split by shell rules."""
     word = letters(value, "a list of words")
-    if _SHELL.search(word):
+    # A block ends its last line, which means nothing to anybody.
+    if _SHELL.search(word.strip()):
         raise fault(
             "bad-command",
             "this text needs a shell (it has variables, pipes, redirection or several commands), "

@@ -61,6 +61,10 @@ def choose_accelerator(
     longer = [name for plain, name in alike.items() if plain.startswith(_plain(wrong))]
     if longer:
         return any_of(longer)
+    # What another catalogue adds to the name, as the memory in H100-80GB.
+    shorter = [n for n in names if re.match(rf"{re.escape(n)}[^A-Za-z0-9]", wrong, re.IGNORECASE)]
+    if shorter:
+        return f"write `{max(shorter, key=len)}`"
     same = [name for name in names if _digits(name) == _digits(wrong)]
     near = nearest(wrong, same)
     if near is not None:

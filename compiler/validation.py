@@ -58,6 +58,12 @@ SYNONYMS: dict[str, str] = {
     "grace": "stop",
     "terminationgraceperiodseconds": "stop",
     "partition": "queue",
+    "run": "command",
+    "script": "command",
+    "entrypoint": "command",
+    "imagepullpolicy": "pull",
+    "disk_size": "ephemeral_storage",
+    "disk": "ephemeral_storage",
     "pull_secret": "pull_secrets",
     "pullsecrets": "pull_secrets",
     "imagepullsecrets": "pull_secrets",
@@ -74,7 +80,6 @@ SYNONYMS: dict[str, str] = {
     "cpus": "cpu",
     "resources_per_node": "resources",
     "clusters": "cluster",
-    "run": "rerun",
     "pvc": "claim",
     "emptydir": "scratch",
     "subpath": "sub_path",
@@ -293,10 +298,10 @@ def _unknown_key(
     if route[:-1] == ("elastic",) and name in ("min", "max"):
         remedy = "write num_nodes: {min: 2, max: 4} at the top of the job"
         return finding("unknown-key", where, message, remedy)
-    if near:
-        return finding("unknown-key", where, message, f"write `{near}`")
     if synonym in known:
         return finding("unknown-key", where, message, f"write `{synonym}`")
+    if near:
+        return finding("unknown-key", where, message, f"write `{near}`")
     if absent and len(route) == 1:
         return finding("unknown-key", where, f"{message}: {absent[0]}", absent[1])
     return finding("unknown-key", where, message, any_of(known, 12) if known else "take it out")

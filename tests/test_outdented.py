@@ -67,6 +67,8 @@ def test_what_is_wrong_with_the_rest_is_still_told() -> None:
         # A misspelt key of the job, and one that another tool has, belong to no variable.
         "env:\n  A: x\nacelerators: H100:8",
         "env:\n  A: x\ntimeout: 3h",
+        "env:\n  A: x\nimagePullPolicy: Always",
+        "env:\n  A: x\ncolour: red",
         # The mapping in braces is closed.
         "env: {A: x}\nB: y",
         # One that is there already.

@@ -124,7 +124,7 @@ NO_CLAIM = _names(
     lost-publish-commit lost-run merge-key mismatched-arguments missing-argument missing-base
     missing-base-file missing-entry-script missing-file model-above-memory names-alike
     nobody-to-borrow-from nodes-above-cap not-a-declaration not-utf8 nothing-left-on-a-node
-    nothing-to-start
+    nothing-to-start shell-words-in-list
     outdated-codeowners output-of-two-runs parallelism-mismatch policy-without-owners
     priority-not-allowed publish-commit-in-change rdma-switched-off recursive-alias remote-base
     reserved-name reserved-variable retry-without-checkpoint reused-run-number
