@@ -167,6 +167,12 @@ def _image(value: object) -> ImageName:
     word = letters(value, "an image")
     if _FOLDER.fullmatch(word):
         return ImageName(word, word, None, None)
+    if word.startswith("images/") and _FOLDER.fullmatch(name := word.strip("/").split("/")[-1]):
+        raise fault(
+            "bad-image-reference",
+            f"{shown(value)} is a folder, and an image is called by its name",
+            f"write {name}",
+        )
     match = _REFERENCE.fullmatch(word)
     if match is None:
         raise fault(

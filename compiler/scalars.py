@@ -357,7 +357,6 @@ _SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~\n!#]|(^|\s)[A-Za-z_][A-Za-z0-9_]*=\S*\
 def split_command(value: object) -> tuple[str, ...]:
     """The words of a command written as one text, split by shell rules."""
     word = letters(value, "a list of words")
-    # A block ends its last line, which means nothing to anybody.
     if _SHELL.search(word.strip()):
         raise fault(
             "bad-command",
@@ -374,11 +373,8 @@ def split_command(value: object) -> tuple[str, ...]:
             "write the command as a list of words",
         ) from None
     if not words:
-        raise fault(
-            "empty-value",
-            "the command is empty",
-            "write the program and its arguments, or leave it out",
-        )
+        remedy = "write the program and its arguments, or leave it out"
+        raise fault("empty-value", "the command is empty", remedy)
     return words
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from compiler.rules import Report, Route
 from compiler.site import Site
 from compiler.suggestions import nearest
 
+_ONE_WORD = re.compile(r"--?[A-Za-z][A-Za-z0-9_.-]*[ \t]+[^\s=]+")
 Rule = Literal[
     "unknown-argument",
     "wrong-argument",
@@ -111,7 +113,8 @@ def _known(
     for item in given(launch.rest, launch.constants, schema):
         prop = item.prop
         if prop is None:
-            if schema.closed:
+            # A flag and its value in one word have a finding (command-in-one-word).
+            if schema.closed and not _ONE_WORD.fullmatch(item.words[0].text.strip()):
                 problems.append(("unknown-argument", _unknown(run, item, schema, member)))
             continue
         if prop.style == "repeat" and prop.name in found:

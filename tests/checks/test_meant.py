@@ -33,6 +33,13 @@ REPORTED = {
         "no accelerator `A100`",
         "write `A100-80GB`",
     ),
+    "a folder of images": (
+        job(image="images/llm-sft"),
+        "bad-image-reference",
+        "2:8",
+        "is a folder, and an image is called by its name",
+        "write llm-sft",
+    ),
     "one with its memory": (
         job(accelerators="H100-80GB:8"),
         "unknown-accelerator",
