@@ -3,7 +3,7 @@
 ## What it does
 Reports fields of a PyTorchJob or a Job, such as `backoffLimit`, `replicas` or
 `ttlSecondsAfterFinished`, in the place of pod fields, and says which key of the declaration means
-the same.
+the same; also `hostNetwork`, which brings more with it where the job itself says it.
 
 ## Why it is bad
 `pod:` is merged into the template of the pods, which has no such field. The API server refuses it
@@ -45,6 +45,7 @@ from collections.abc import Iterator
 
 from compiler.diagnostics import Severity
 from compiler.model import Run
+from compiler.nodes import Mapping
 from compiler.passthrough import fragments, typed, violations
 from compiler.podproblems import JOB_FIELDS, job_field
 from compiler.rules import Report, Rule
@@ -56,6 +57,17 @@ RULE = Rule(code="DEC221", severity=Severity.ERROR, stage="run", sources=("kubef
 def check(run: Run, site: Site) -> Iterator[Report]:
     """Fields of the job around the template, wherever a fragment has them."""
     for _, at, pod in fragments(run):
+        spec = pod.get("spec")
+        own = spec if isinstance(spec, Mapping) else {}
+        # Beside `hostUsers` the API server refuses it, which has a rule of its own.
+        if own.get("hostNetwork") == "true" and "hostUsers" not in own and not run.host_network:
+            yield Report(
+                (*at, "spec", "hostNetwork"),
+                "`hostNetwork` alone leaves the pods without the cluster's DNS, and gives two runs"
+                " on a node one port",
+                "take it out, and write host_network: true at the top of the job",
+                key=True,
+            )
         for violation in violations(typed(pod)):
             field = job_field(violation)
             if field is not None:

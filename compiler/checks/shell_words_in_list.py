@@ -1,9 +1,9 @@
 """A command is a list and is written as for a shell.
 
 ## What it does
-Reports a `command` (or an image's `entry`) whose first word sets a variable or is one of the
-shell's own commands, such as `cd`, and one with a word that joins or redirects commands, such as
-`&&`. Where the list starts a shell with `-c`, its script may have all of these.
+Reports a `command` (or an image's `entry`) whose first word sets a variable, begins with a dash or
+is one of the shell's own commands, such as `cd`, and one with a word that joins or redirects
+commands, such as `&&`. Where the list starts a shell with `-c`, its script may have all of these.
 
 ## Why it is bad
 No shell reads the list: its first word is the program and the others are its arguments. The
@@ -84,6 +84,9 @@ def _found(container: Container) -> tuple[Word, str, str] | None:
     first = words[0]
     whole = json.dumps(" ".join(word.text for word in words), ensure_ascii=False)
     with_shell = f"write [bash, -c, {whole}]"
+    if first.text.startswith("-"):
+        message = f"no program is called `{first.text}`: a list item has a space behind its dash"
+        return first, message, "write `- ` before each word, or the program before this flag"
     if _ASSIGNMENT.fullmatch(first.text):
         message = f"`{first.text}` is taken for the program: only a shell sets variables so"
         return first, message, "write it under `env:`"

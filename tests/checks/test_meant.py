@@ -68,6 +68,20 @@ REPORTED = {
         "`cd` is a command of the shell, and no shell runs this list",
         'write [bash, -c, "cd /app && torchrun train.py"]',
     ),
+    "items without a space": (
+        job("command:\n  -torchrun\n  -train.py"),
+        "shell-words-in-list",
+        "8:3",
+        "no program is called `-torchrun`",
+        "write `- ` before each word",
+    ),
+    "the node's network": (
+        job("pod: {spec: {hostNetwork: true}}"),
+        "job-field-in-pod",
+        "7:14",
+        "`hostNetwork` alone",
+        "write host_network: true at the top of the job",
+    ),
     "two commands in a list": (
         job('command: [torchrun, train.py, "&&", echo, done]'),
         "shell-words-in-list",
