@@ -53,7 +53,7 @@ def letters(value: object, wanted: str) -> str:
                 "empty-value",
                 f"there is no value here, where {wanted} is wanted",
                 'write the value, or `""` for an empty text, or leave the key out'
-                if wanted == "text"
+                if wanted in ("text", "a label's value")
                 else "write the value, or leave the key out",
             )
         return str(value)

@@ -244,7 +244,7 @@ def test_a_changed_file_around_the_declarations(
 # Every character but surrogates, which no UTF-8 holds; those of YAML and of shells more often.
 LETTERS = st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n\t '\"\\#:-{}[]|>%@$`é😀")
 TEXTS = st.text(LETTERS, max_size=30)
-PASSES = ("text-lost-by-kustomize",)
+PASSES = ("text-lost-by-kustomize", "text-with-nul")
 
 
 def given_to_the_process(result: JobResult) -> tuple[dict[str, str], list[str], dict[str, str]]:

@@ -58,9 +58,13 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     """Fields of the job around the template, wherever a fragment has them."""
     for _, at, pod in fragments(run):
         spec = pod.get("spec")
-        own = spec if isinstance(spec, Mapping) else {}
-        # Beside `hostUsers` the API server refuses it, which has a rule of its own.
-        if own.get("hostNetwork") == "true" and "hostUsers" not in own and not run.host_network:
+        if (
+            isinstance(spec, Mapping)
+            and spec.get("hostNetwork") == "true"
+            # Beside it the API server refuses the pod, which has a rule of its own.
+            and "hostUsers" not in spec
+            and not run.host_network
+        ):
             yield Report(
                 (*at, "spec", "hostNetwork"),
                 "`hostNetwork` alone leaves the pods without the cluster's DNS, and gives two runs"

@@ -40,6 +40,7 @@ checkpoint: {claim: checkpoints, path: /ckpt, every: 30m, keep: 3}
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from compiler.diagnostics import Severity
 from compiler.launch import scripts
@@ -95,8 +96,9 @@ def _found(container: Container) -> tuple[Word, str, str] | None:
         return first, message, with_shell
     if any(program(word.text) in SHELLS for word in words) or scripts(container):
         return None
-    for word in words[1:]:
-        if word.text in _OPERATORS:
+    # Arguments may be any text, and so may the value of a flag.
+    for before, word in pairwise(words[: len(container.command)]):
+        if word.text in _OPERATORS and not before.text.startswith("-"):
             message = f"`{word.text}` is an argument of {first.text} here: no shell runs this list"
             return word, message, with_shell
     return None
