@@ -242,11 +242,13 @@ class _Writer:
         old = self._as_it_was(item, earlier) if earlier is not None else None
         if earlier is None or old is None or old.checkpoint is None:
             return line, []
+        moved = bool(earlier.namespace) and earlier.namespace != run.namespace
         places = [
-            f"the claim {model.checkpoint.claim}" + (f" in {entry.namespace}" if moved else "")
-            for moved in (bool(earlier.namespace) and earlier.namespace != run.namespace,)
-            for model, entry in ((old, earlier), (new, run))
-            if model.checkpoint is not None
+            f"the claim {claim} in {namespace}" if moved else f"the claim {claim}"
+            for claim, namespace in (
+                (old.checkpoint.claim, earlier.namespace),
+                (new.checkpoint.claim, run.namespace),
+            )
         ]
         if places[0] == places[1]:
             return line, []
