@@ -22,7 +22,8 @@ RANKED = (
 
 def test_ddp_mini_on_two_nodes_goes_on_after_the_loss_of_one(tmp_path: Path) -> None:
     text = job(image="ddp-mini", accelerators="H100:1")
-    more = ("--epochs", "60", "--log-every", "20")
+    # Long enough for a checkpoint and the loss of a node on a fast machine.
+    more = ("--epochs", "240", "--log-every", "80")
     done = played(tmp_path, text, python=str(PYTHON), seconds=600, more=more)
     account = done.account
     assert account.outcome == "passed", account.text() + done.logs[0][-4000:]
