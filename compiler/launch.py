@@ -152,6 +152,17 @@ def launches(container: Container) -> tuple[Launch, ...]:
     return found
 
 
+def file_of(launch: Launch) -> Word | None:
+    """What has to be there: what the launcher runs, or the file that a shell is given."""
+    if launch.program not in shell.SHELLS:
+        return launch.target
+    rest = launch.rest
+    while rest and rest[0].text[:1] in ("-", "+"):
+        # `-o pipefail` takes the word behind it.
+        rest = rest[2 if rest[0].text[-1] in "oO" else 1 :]
+    return rest[0] if rest else None
+
+
 def main(container: Container) -> Launch | None:
     """The launch that trains: the first by a launcher, else the last; None where not known."""
     found = launches(container)

@@ -6,6 +6,7 @@ them, in one form, so that a rule about a command holds for every command.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -44,6 +45,10 @@ class Setting(Struct, frozen=True):
     name: str
     value: str | None
     route: Route
+
+
+# A flag and its value in one word, which no program knows.
+FLAG_AND_VALUE = re.compile(r"(--?[A-Za-z][A-Za-z0-9_.-]*)[ \t]+([^\s=]+)")
 
 
 class Container(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Mapping as MappingType
 from fractions import Fraction
 from pathlib import Path
@@ -102,13 +103,15 @@ def with_host(repository: str) -> str:
 def registry_of(image: RunImage, site: Site) -> tuple[str, str | None] | None:
     """The catalogue's registry that an image comes from, with its pull secret; None if none."""
     registries = site.cluster.value.registries or {}
-    repository = with_host(image.registry)
-    best = max(
-        (name for name in registries if f"{repository}/".startswith(name.rstrip("/") + "/")),
-        key=len,
-        default=None,
-    )
+    best = listed_registry(image.registry, registries)
     return None if best is None else (best, registries[best].pull_secret)
+
+
+def listed_registry(repository: str, registries: Iterable[str]) -> str | None:
+    """The longest of the registries that a repository is below; None if it is below none."""
+    whole = f"{with_host(repository)}/"
+    below = (name for name in registries if whole.startswith(name.rstrip("/") + "/"))
+    return max(below, key=len, default=None)
 
 
 def operational_env(rules: Document[RulesPolicy] | None) -> tuple[str, ...]:

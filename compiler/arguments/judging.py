@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -16,12 +15,11 @@ from compiler.arguments.values import read
 from compiler.launch import Launch, launches
 from compiler.model import Member, Run
 from compiler.nodes import Mapping
-from compiler.programs import training
+from compiler.programs import FLAG_AND_VALUE, training
 from compiler.rules import Report, Route
 from compiler.site import Site
 from compiler.suggestions import nearest
 
-_ONE_WORD = re.compile(r"--?[A-Za-z][A-Za-z0-9_.-]*[ \t]+[^\s=]+")
 Rule = Literal[
     "unknown-argument",
     "wrong-argument",
@@ -114,7 +112,7 @@ def _known(
         prop = item.prop
         if prop is None:
             # A flag and its value in one word have a finding (command-in-one-word).
-            if schema.closed and not _ONE_WORD.fullmatch(item.words[0].text.strip()):
+            if schema.closed and not FLAG_AND_VALUE.fullmatch(item.words[0].text.strip()):
                 problems.append(("unknown-argument", _unknown(run, item, schema, member)))
             continue
         if prop.style == "repeat" and prop.name in found:

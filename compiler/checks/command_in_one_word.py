@@ -44,11 +44,10 @@ import shlex
 from collections.abc import Iterator
 
 from compiler.diagnostics import Severity
-from compiler.launch import launches, script
+from compiler.launch import file_of, launches, script
 from compiler.model import Run
-from compiler.programs import Container, every_container
+from compiler.programs import FLAG_AND_VALUE, Container, every_container
 from compiler.rules import Report, Rule
-from compiler.shell import SHELLS
 from compiler.site import Site
 
 RULE = Rule(
@@ -62,7 +61,6 @@ RULE = Rule(
     ),
 )
 
-FLAG = re.compile(r"(--?[A-Za-z][A-Za-z0-9_.-]*)[ \t]+([^\s=]+)")
 # A script and what is behind it, in one word.
 SCRIPT = re.compile(r"[\w./-]+\.(?:py|sh)\s+\S", re.ASCII)
 # A path with a space in it, such as /opt/my tools/train.
@@ -88,7 +86,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                     related=word.related,
                     place=word.place,
                 )
-            flag = FLAG.fullmatch(word.text.strip())
+            flag = FLAG_AND_VALUE.fullmatch(word.text.strip())
             if flag is None or index == 0 or (inside is not None and index >= inside[1]):
                 continue
             before = container.words[index - 1].text
@@ -107,8 +105,9 @@ def check(run: Run, site: Site) -> Iterator[Report]:
 def _scripts(container: Container) -> Iterator[Report]:
     """The scripts that are written as one word with what belongs to them."""
     for launch in launches(container):
-        word = launch.target if launch.program not in SHELLS else next(iter(launch.rest), None)
-        if word is None or launch.scripted or word.text in (launch.program, launch.word.text):
+        word = file_of(launch)
+        # What is started as it is, is the program's own word.
+        if word is None or launch.scripted or word is launch.word:
             continue
         if SCRIPT.match(word.text):
             yield Report(

@@ -32,11 +32,10 @@ from posixpath import join
 from compiler.containers import MAIN, passed
 from compiler.diagnostics import Severity
 from compiler.imagefiles import image_files
-from compiler.launch import Launch, launches, script
+from compiler.launch import Launch, file_of, launches, script
 from compiler.model import Member, Run
 from compiler.programs import Word, training
 from compiler.rules import Report, Rule
-from compiler.shell import SHELLS
 from compiler.site import Site
 from compiler.suggestions import choose
 from compiler.volumes import mounted, normal, within
@@ -71,7 +70,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         if text is not None and MOVES.search(text[0].text):
             continue
         for launch in launches(container):
-            target = _file(launch)
+            target = file_of(launch)
             if target is None:
                 continue
             found = _missing(run, member, launch, target, normal(about.value.workdir), files)
@@ -88,17 +87,6 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                 ),
                 place=target.place,
             )
-
-
-def _file(launch: Launch) -> Word | None:
-    """What has to be there: what the launcher runs, or the file that a shell is given."""
-    if launch.program not in SHELLS:
-        return launch.target
-    rest = launch.rest
-    while rest and rest[0].text[:1] in ("-", "+"):
-        # `-o pipefail` takes the word behind it.
-        rest = rest[2 if rest[0].text[-1] in "oO" else 1 :]
-    return rest[0] if rest else None
 
 
 def _missing(

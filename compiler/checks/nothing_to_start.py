@@ -44,6 +44,7 @@ from compiler.launch import launches
 from compiler.model import Run
 from compiler.programs import Word, training
 from compiler.rules import Report, Rule
+from compiler.shell import SHELLS, program
 from compiler.site import Site
 
 RULE = Rule(
@@ -53,7 +54,6 @@ RULE = Rule(
     sources=("pytorch/pytorch: torch/distributed/run.py, get_args_parser",),
 )
 _MODULE = "torch.distributed.run"
-_SHELL = re.compile(r"(?:.*/)?(?:a|ba|da|k|z)?sh")
 _FLAG = re.compile(r"-\S*")
 _COMMAND = re.compile(r"-[a-z]*c")
 
@@ -94,5 +94,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
 
 
 def _lacking(words: tuple[Word, ...]) -> Iterator[tuple[Word, str, str]]:
-    if len(words) > 1 and _COMMAND.fullmatch(words[-1].text) and _SHELL.fullmatch(words[-2].text):
+    if len(words) < 2 or not _COMMAND.fullmatch(words[-1].text):
+        return
+    if program(words[-2].text) in SHELLS:
         yield words[-1], "nothing stands behind `-c`", "write the commands behind it, as one text"

@@ -162,13 +162,14 @@ def _parents(cluster: Document[Cluster]) -> Iterator[Finding]:
             yield _unknown("cohort of the cluster", cohort.parent, others, place)
 
 
+def _clusters(team: Document[Team], policy: Policy) -> list[Cluster]:
+    """The team's clusters; none where one is not there: what that has, nobody knows."""
+    names = team.value.clusters
+    return [policy.clusters[n].value for n in names] if set(names) <= set(policy.clusters) else []
+
+
 def _listed(team: Document[Team], policy: Policy) -> Iterator[Finding]:
-    clusters = [
-        policy.clusters[name].value for name in team.value.clusters if name in policy.clusters
-    ]
-    if len(clusters) < len(team.value.clusters):
-        # What a cluster that is not there has, nobody knows.
-        return
+    clusters = _clusters(team, policy)
     caps = team.value.caps
     lists: tuple[tuple[str, tuple[str, ...], Sequence[str] | None, set[str] | None], ...] = (
         ("queue", ("queues",), team.value.queues, _all(c.queues for c in clusters)),
@@ -190,11 +191,8 @@ def _listed(team: Document[Team], policy: Policy) -> Iterator[Finding]:
 
 def _defaults(team: Document[Team], policy: Policy) -> Iterator[Finding]:
     """What every job of a team gets that does not say, and nobody has."""
-    defaults = team.value.defaults
-    clusters = [
-        policy.clusters[name].value for name in team.value.clusters if name in policy.clusters
-    ]
-    if defaults is None or len(clusters) < len(team.value.clusters):
+    defaults, clusters = team.value.defaults, _clusters(team, policy)
+    if defaults is None or not clusters:
         return
     queues = _all(cluster.queues for cluster in clusters)
     if defaults.queue is not None and queues is not None and defaults.queue not in queues:

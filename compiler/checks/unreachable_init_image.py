@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from compiler.diagnostics import Severity
 from compiler.model import Run
 from compiler.rules import Report, Rule
-from compiler.site import Site
+from compiler.site import Site, listed_registry
 
 PUBLIC = ("docker.io", "index.docker.io")
 
@@ -57,8 +57,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
     if not listed:
         return
     if own is not None:
-        whole = own.repository if own.registry else f"{PUBLIC[0]}/{own.repository}"
-        if not any(f"{whole}/".startswith(f"{name}/") for name in listed):
+        if listed_registry(own.repository, listed) is None:
             yield Report(
                 (),
                 f"the image of the operator's init container, {own.text}, is from none of the"
