@@ -9,15 +9,11 @@ import yaml
 
 from controlplane.api import Manifest, condition
 from controlplane.configuration import CLUSTER, Configuration
-from controlplane.following import ended
+from controlplane.following import RUNS, ended, pods_of
 from controlplane.stack import Stack
 
 NAME, TEAM = "hand", "nlp"
 NAMESPACE = f"p-{TEAM}"
-PODS = {
-    "batch/v1/Job": "batch.kubernetes.io/job-name",
-    "kubeflow.org/v1/PyTorchJob": "training.kubeflow.org/job-name",
-}
 
 
 class ByHand:
@@ -61,16 +57,12 @@ class ByHand:
 
     def runs(self) -> dict[str, Manifest]:
         """The objects of runs by name."""
-        found = [item for kind in PODS for item in self.api.list(kind, NAMESPACE)]
+        found = [item for kind in RUNS for item in self.api.list(kind, NAMESPACE)]
         return {item["metadata"]["name"]: item for item in found}
 
     def pods(self, run: str) -> list[Manifest]:
         """The pods of a run."""
-        return [
-            pod
-            for label in PODS.values()
-            for pod in self.api.list("v1/Pod", NAMESPACE, f"{label}={run}")
-        ]
+        return pods_of(self.api, NAMESPACE, run)
 
     def started(self, run: str, nodes: int) -> None:
         """Wait until the operator has made a run's pods."""
@@ -93,7 +85,7 @@ class ByHand:
 
     def stop(self) -> None:
         """Leave nothing on the cluster."""
-        for kind in PODS:
+        for kind in RUNS:
             self.api.delete_all(kind, NAMESPACE)
         made = [each for name in self.folders() for each in self.configuration.objects(name)]
         for item in reversed(made):

@@ -212,12 +212,7 @@ class Team:
 
     def pods(self, run: str) -> list[Manifest]:
         """The pods of a run."""
-        labels = ("training.kubeflow.org/job-name", "batch.kubernetes.io/job-name")
-        return [
-            pod
-            for label in labels
-            for pod in self.api.list("v1/Pod", self.namespace, f"{label}={run}")
-        ]
+        return pods_of(self.api, self.namespace, run)
 
     def started(self, run: str, nodes: int = 1, seconds: float = 180) -> list[Manifest]:
         """Wait until Kueue has admitted a run and the operator has made its pods; returns them."""
@@ -275,6 +270,12 @@ class Team:
         template = next(_templates(self.run(run)))
         (container,) = template["spec"]["containers"]
         return {item["name"]: item["value"] for item in container["env"] if "value" in item}
+
+
+def pods_of(api: Api, namespace: str, run: str) -> list[Manifest]:
+    """The pods of a run, whichever kind of object it is."""
+    labels = ("training.kubeflow.org/job-name", "batch.kubernetes.io/job-name")
+    return [pod for label in labels for pod in api.list("v1/Pod", namespace, f"{label}={run}")]
 
 
 def ended(pod: Manifest, phase: str, code: int) -> dict[str, Any]:

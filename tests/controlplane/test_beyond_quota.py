@@ -19,17 +19,22 @@ from controlplane.kueue import WORKLOAD
 FIRST, SECOND = distributed(num_nodes=6), job(accelerators="H100:8")
 
 
-@pytest.mark.parametrize("cluster", ["kueue"], indirect=True)
-def test_kueue_lets_the_second_wait_until_the_first_has_ended(cluster: ByHand) -> None:
+def second_beside_the_first(cluster: ByHand) -> str:
+    """Start the first, then publish the second; returns the plan of the pull request with it."""
     configuration = cluster.configuration
     configuration.write(f"jobs/{TEAM}/first.yaml", FIRST)
     cluster.change()
     cluster.started("first-r1", 6)
     configuration.write(f"jobs/{TEAM}/second.yaml", SECOND)
     plan = configuration.propose("Second")
-    assert "WAIT" in plan.upper()
     configuration.merge()
     cluster.change()
+    return plan
+
+
+@pytest.mark.parametrize("cluster", ["kueue"], indirect=True)
+def test_kueue_lets_the_second_wait_until_the_first_has_ended(cluster: ByHand) -> None:
+    assert "WAIT" in second_beside_the_first(cluster).upper()
     assert sorted(cluster.runs()) == ["first-r1", "second-r1"]
     (waiting,) = cluster.api.until(
         lambda: [
@@ -50,15 +55,7 @@ def test_kueue_lets_the_second_wait_until_the_first_has_ended(cluster: ByHand) -
 
 @pytest.mark.parametrize("cluster", ["ledger"], indirect=True)
 def test_publish_holds_the_second_until_the_first_is_seen_to_have_ended(cluster: ByHand) -> None:
-    configuration = cluster.configuration
-    configuration.write(f"jobs/{TEAM}/first.yaml", FIRST)
-    cluster.change()
-    cluster.started("first-r1", 6)
-    configuration.write(f"jobs/{TEAM}/second.yaml", SECOND)
-    plan = configuration.propose("Second")
-    assert "HOLD" in plan.upper()
-    configuration.merge()
-    cluster.change()
+    assert "HOLD" in second_beside_the_first(cluster).upper()
     assert sorted(cluster.runs()) == ["first-r1"]
     # While the first is seen to run, looking changes nothing.
     cluster.change("", cluster.observe())
@@ -66,5 +63,6 @@ def test_publish_holds_the_second_until_the_first_is_seen_to_have_ended(cluster:
     cluster.succeed("first-r1")
     cluster.change("", cluster.observe())
     cluster.started("second-r1", 1)
+    configuration = cluster.configuration
     assert configuration.states(TEAM, "first") == ["first-r1 ended"]
     assert configuration.states(TEAM, "second") == ["second-r1 active"]
