@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch import nn
 
 from runwright_runtime.failures import RunFailure, WrongWorld
+from runwright_runtime.meeting import watched
 
 T = TypeVar("T")
 
@@ -119,7 +120,8 @@ def join(timeout: timedelta = TIMEOUT, environment: Mapping[str, str] | None = N
     """Join the run's processes; nccl where there are accelerators, gloo elsewhere.
 
     Raises WrongWorld where there are others than the run has, where a process has no accelerator
-    for itself, and where some have not come within the timeout.
+    for itself, and where some have not come within the timeout. Ends the process where the place
+    to meet is gone before all have come.
     """
     values = os.environ if environment is None else environment
     launched = "LOCAL_RANK" in values
@@ -131,19 +133,20 @@ def join(timeout: timedelta = TIMEOUT, environment: Mapping[str, str] | None = N
     device = _device(local_rank, local_size)
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     try:
-        dist.init_process_group(
-            backend,
-            rank=rank,
-            world_size=size,
-            timeout=timeout,
-            # One process needs no address to be found at.
-            store=None if launched else dist.HashStore(),
-        )
-        control = cast("dist.ProcessGroup", dist.new_group(backend="gloo", timeout=timeout))
-        # Says which processes are missing, where all others only wait.
-        dist.monitored_barrier(control, timeout, wait_all_ranks=True)
-        patience = max(timeout, SAVING_TIMEOUT)
-        saving = cast("dist.ProcessGroup", dist.new_group(backend="gloo", timeout=patience))
+        with watched(values):
+            dist.init_process_group(
+                backend,
+                rank=rank,
+                world_size=size,
+                timeout=timeout,
+                # One process needs no address to be found at.
+                store=None if launched else dist.HashStore(),
+            )
+            control = cast("dist.ProcessGroup", dist.new_group(backend="gloo", timeout=timeout))
+            # Says which processes are missing, where all others only wait.
+            dist.monitored_barrier(control, timeout, wait_all_ranks=True)
+            patience = max(timeout, SAVING_TIMEOUT)
+            saving = cast("dist.ProcessGroup", dist.new_group(backend="gloo", timeout=patience))
     except (dist.DistError, RuntimeError) as error:
         raise WrongWorld(
             f"the {size} processes did not find each other within {timeout}: "
