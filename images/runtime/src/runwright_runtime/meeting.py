@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ PATIENCE = timedelta(seconds=30)
 
 
 @contextmanager
-def watched(values: Mapping[str, str]) -> Iterator[None]:
+def watched(values: Mapping[str, str]) -> Generator[None]:
     """End this process with status 1 where torchrun's store goes while the body still runs.
 
     The launcher then fails, its container is started again, and meets the others at the new store.
