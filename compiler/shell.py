@@ -76,6 +76,15 @@ def commands(script: str) -> list[list[str]]:
     return _Reader(script).commands()
 
 
+def sequence(script: str) -> list[tuple[list[str], str]]:
+    """The simple commands of a script in their order, each with what ends it.
+
+    That is the operator (`;`, `&&`, `||`, `|`, `&`), a line's end, a bracket, or several of them.
+    """
+    reader = _Reader(script)
+    return list(zip(reader.commands(), reader.ends, strict=True))
+
+
 def uses(script: str) -> Iterator[Use]:
     """The variables that the shell itself reads: not those in single quotes or comments."""
     seen: set[tuple[str, bool]] = set()
@@ -136,6 +145,7 @@ class _Reader:
         self.word: str | None = None
         self.words: list[str] = []
         self.found: list[list[str]] = []
+        self.ends: list[str] = []
         self.documents: list[str] = []
 
     def commands(self) -> list[list[str]]:
@@ -164,11 +174,13 @@ class _Reader:
         elif letter == "#" and self.word is None:
             end = self.script.find("\n", self.index)
             self.index = len(self.script) if end < 0 else end
-        elif letter in "<>":
+        elif letter in "<>" or self.script[self.index : self.index + 2] == "&>":
             self.redirection()
         elif letter in _ENDS:
             self.index += 1
             self.end_command()
+            if self.ends:
+                self.ends[-1] += letter
             if letter == "\n":
                 self.skip_documents()
         elif letter.isspace():
@@ -190,6 +202,7 @@ class _Reader:
         self.end_word()
         if self.words:
             self.found.append(self.words)
+            self.ends.append("")
         self.words = []
 
     def quoted(self) -> None:
@@ -234,7 +247,7 @@ class _Reader:
         if self.word is not None and not self.word.isdigit():
             self.end_word()
         self.word = None
-        match = re.compile(r"<<-?|[<>]+[|&]?").match(self.script, self.index)
+        match = re.compile(r"<<-?|&>>?|[<>]+[|&]?").match(self.script, self.index)
         assert match is not None
         self.index = match.end()
         target = re.compile(r"[ \t]*(?P<q>['\"]?)([^\s;&|()'\"]*)(?P=q)").match(

@@ -1,12 +1,13 @@
 """A launcher or a shell is given nothing to start.
 
 ## What it does
-Reports torchrun (also as `torch.distributed.run`) without a script behind it, and a shell whose
-last word is `-c`.
+Reports torchrun (also as `torch.distributed.run`) without a script behind it, a shell whose last
+word is `-c`, and one whose script runs nothing.
 
 ## Why it is bad
-Both end at once with a line on their usage, after the accelerators were waited for; with `retry`
-they do so several times.
+The first two end at once with a line on their usage, after the accelerators were waited for; with
+`retry` they do so several times. A shell with such a script ends with 0, and the run counts as
+complete.
 
 ## Example
 ```yaml
@@ -44,7 +45,7 @@ from compiler.launch import launches
 from compiler.model import Run
 from compiler.programs import Word, training
 from compiler.rules import Report, Rule
-from compiler.shell import SHELLS, program
+from compiler.shell import SHELLS, commands, program, script_index
 from compiler.site import Site
 
 RULE = Rule(
@@ -94,6 +95,15 @@ def check(run: Run, site: Site) -> Iterator[Report]:
 
 
 def _lacking(words: tuple[Word, ...]) -> Iterator[tuple[Word, str, str]]:
+    texts = [word.text for word in words]
+    start = next((n for n, text in enumerate(texts) if program(text) in SHELLS), len(texts))
+    index = script_index(texts[start:])
+    if index is not None and not commands(texts[start + index]):
+        yield (
+            words[start + index],
+            "the script runs nothing",
+            "write the commands to run, as one text",
+        )
     if len(words) < 2 or not _COMMAND.fullmatch(words[-1].text):
         return
     if program(words[-2].text) in SHELLS:

@@ -47,7 +47,7 @@ from compiler.launch import script
 from compiler.model import Run
 from compiler.programs import every_container
 from compiler.rules import Report, Rule
-from compiler.shell import takes_arguments
+from compiler.shell import sequence, takes_arguments
 from compiler.site import Site
 
 RULE = Rule(
@@ -90,8 +90,10 @@ def check(run: Run, site: Site) -> Iterator[Report]:
 
 
 def _fixed(shell: list[str], script: str, rest: list[str]) -> str:
-    if "\n" in script.strip():
-        return 'the arguments into the script, or end it with `"$@"` and put -- before them'
+    commands = sequence(script)
+    # Behind the last of several commands they would be that one's, behind `&` a command.
+    if "\n" in script.strip() or len(commands) > 1 or (commands and commands[-1][1]):
+        return 'the arguments into the script where they belong, or `"$@"` there and -- before them'
     whole = f"{script.strip()} {shlex.join(rest)}"
     return f"[{', '.join(shell)}, {json.dumps(whole, ensure_ascii=False)}]"
 

@@ -402,6 +402,8 @@ def test_a_deadline_with_a_clock_is_fine(text: str) -> None:
         ("[python, -m, torch.distributed.run]", None),
         ("[/bin/bash, -c]", 22),
         ("[sh, -euxc]", 15),
+        ('[bash, -c, ""]', 21),
+        ('[timeout, 1h, sh, -c, " # later"]', 32),
         ("[torchrun, --help]", 0),
         ("[torchrun, train.py]", 0),
         ("[bash, -c, torchrun train.py]", 0),

@@ -281,6 +281,24 @@ def test_a_script_in_several_words(extra: str, line: int, column: int, fixed: st
 
 
 @pytest.mark.parametrize(
+    "script",
+    [
+        "torchrun t.py || true",
+        "torchrun t.py | tee /logs/x",
+        "torchrun t.py &",
+        "torchrun t.py; echo done",
+    ],
+)
+def test_arguments_are_not_advised_behind_what_ends_a_script(script: str) -> None:
+    text = job(f'command: [bash, -c, "{script}"]\nargs: [--lr, "1"]')
+    (found,) = of("script-in-several-words", findings(text))
+    assert found.help == (
+        'write the arguments into the script where they belong, or `"$@"` there and -- before '
+        "them, and take `args` out"
+    )
+
+
+@pytest.mark.parametrize(
     ("extra", "line", "column", "fixed"),
     [
         ('command: ["torchrun train.py"]', 7, 11, "[torchrun, train.py]"),
