@@ -83,7 +83,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
             f"`{first.text}` is not part of the script of `{shell}`, which is one word: "
             f"`{_short(word.text)}`",
             f"write {_fixed([other.text for other in container.words[:index]], word.text, rest)}"
-            + (", and take `args` out" if first.route[:1] != words[-1].route[:1] else ""),
+            + (", and take `args` out" if any("args" in other.route for other in words) else ""),
             related=first.related,
             place=first.place,
         )

@@ -264,7 +264,7 @@ def test_a_variable_of_pod_is_later_than_those_of_env() -> None:
             'command: [/bin/sh, -ec, "torchrun t.py"]\nargs: [--note, "a b"]',
             8,
             8,
-            "[/bin/sh, -ec, \"torchrun t.py --note 'a b'\"]",
+            "[/bin/sh, -ec, \"torchrun t.py --note 'a b'\"], and take `args` out",
         ),
         (
             "sidecars:\n  - {name: b, image: gpu-exporter, command: [sh, -c, sleep, 1d]}",

@@ -118,7 +118,8 @@ NO_CLAIM = _names(
     cost-above-limit duplicate-key duration-above-cap edited-ledger empty-file ending-waiver
     executable-base expired-declaration expired-stop expired-waiver far-base-path fixed-node-rank
     fixed-rendezvous-address foreign-approver foreign-quota foreign-run-stopped
-    grace-beyond-launcher grace-shorter-than-checkpoint guard-without-shell hidden-exit-code
+    grace-beyond-launcher grace-shorter-than-checkpoint guard-without-shell hidden-accelerators
+    hidden-exit-code
     idle-stop ineffective-waiver
     ineffective-weight invisible-character job-in-two-files key-overridden-in-pod
     lost-publish-commit lost-run merge-key mismatched-arguments missing-argument missing-base
