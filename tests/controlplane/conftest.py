@@ -75,6 +75,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # They take the platform's objects away again, which those of other tests would keep in use.
+    items.sort(key=lambda item: item.path.name != "test_stack.py")
     if not config.getoption("--scale"):
         for item in items:
             if item.get_closest_marker("scale"):
