@@ -153,6 +153,7 @@ def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
 TORCH = {
     "checkpoints.py",
     "distributed.py",
+    "meeting.py",
     "randomness.py",
     "session.py",
     "starting.py",
