@@ -1,19 +1,13 @@
-"""A node that comes back before the others have noticed its loss."""
+"""Processes that wait for each other at a store that goes."""
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import runwright_runtime
+from launching import Launcher, Node, free_port, until
 
-SOURCE = Path(runwright_runtime.__file__).parents[1]
 # What torchrun's agent on the first node holds.
 STORE = """
 import sys, time
@@ -22,7 +16,7 @@ store = TCPStore("127.0.0.1", int(sys.argv[1]), 2, True, wait_for_workers=False,
 print("open", flush=True)
 time.sleep(600)
 """
-PROCESS = """
+MEETING = """
 import time
 from runwright_runtime.distributed import join
 print("joining", flush=True)
@@ -40,83 +34,57 @@ with watched(os.environ):
 """
 
 
-class Processes:
-    """Processes that are killed with the test."""
+class Meeting:
+    """A store that processes meet at; `agent` holds it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, launcher: Launcher, folder: Path) -> None:
+        self._launcher = launcher
         self._folder = folder
-        self._started: list[subprocess.Popen[bytes]] = []
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self._port = str(free_port())
+        self.agent = self._start(STORE, [self._port], {})
+        until(lambda: "open" in self.agent.text, self.agent)
 
-    def start(
-        self, code: str, *argv: str, **variables: str
-    ) -> tuple[subprocess.Popen[bytes], Path]:
-        log = self._folder / f"{len(self._started)}.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-c", code, *argv],
-                env={**os.environ, "PYTHONPATH": str(SOURCE), **variables},
-                stdout=output,
-                stderr=output,
-            )
-        self._started.append(process)
-        return process, log
+    def _start(self, code: str, argv: list[str], environment: dict[str, str]) -> Node:
+        path = self._folder / f"{len(list(self._folder.iterdir()))}.py"
+        path.write_text(code, "utf-8")
+        return self._launcher.start([str(path), *argv], environment, nodes=False)
 
-    def rank(self, rank: int, code: str = PROCESS) -> tuple[subprocess.Popen[bytes], Path]:
-        return self.start(
+    def rank(self, rank: int, code: str) -> Node:
+        """A process that torchrun would start."""
+        return self._start(
             code,
-            RANK=str(rank),
-            WORLD_SIZE="2",
-            LOCAL_RANK="0",
-            LOCAL_WORLD_SIZE="1",
-            MASTER_ADDR="127.0.0.1",
-            MASTER_PORT=str(self.port),
-            TORCHELASTIC_USE_AGENT_STORE="True",
+            [],
+            {
+                "RANK": str(rank),
+                "WORLD_SIZE": "2",
+                "LOCAL_RANK": "0",
+                "LOCAL_WORLD_SIZE": "1",
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": self._port,
+                "TORCHELASTIC_USE_AGENT_STORE": "True",
+            },
         )
-
-    def end(self) -> None:
-        for process in self._started:
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture
-def processes(tmp_path: Path) -> Iterator[Processes]:
-    made = Processes(tmp_path)
-    try:
-        yield made
-    finally:
-        made.end()
+def meeting(launcher: Launcher, tmp_path: Path) -> Meeting:
+    return Meeting(launcher, tmp_path)
 
 
-def said(log: Path, words: str, seconds: float = 90) -> None:
-    until = time.monotonic() + seconds
-    while words not in (text := log.read_text("utf-8", "replace")):
-        assert "Error" not in text, text
-        assert time.monotonic() < until, text
-        time.sleep(0.1)
+def test_a_process_does_not_wait_for_others_at_a_store_that_is_gone(meeting: Meeting) -> None:
+    waiting = meeting.rank(1, WAITING)
+    until(lambda: "joining" in waiting.text, waiting)
+    assert not waiting.ended.wait(4)
+    meeting.agent.kill()
+    assert waiting.wait() == 1
+    assert "went while the processes were finding each other" in waiting.text
 
 
-def test_a_process_does_not_wait_for_others_at_a_store_that_is_gone(processes: Processes) -> None:
-    agent, opened = processes.start(STORE, str(processes.port))
-    said(opened, "open")
-    waiting, log = processes.rank(1, WAITING)
-    said(log, "joining")
+def test_processes_that_have_met_do_not_end_with_the_store(meeting: Meeting) -> None:
+    started = [meeting.rank(rank, MEETING) for rank in range(2)]
+    until(lambda: all("joined" in node.text for node in started), *started)
+    meeting.agent.kill()
     time.sleep(4)
-    assert waiting.poll() is None
-    agent.kill()
-    assert waiting.wait(60) == 1
-    assert "went while the processes were finding each other" in log.read_text("utf-8", "replace")
-
-
-def test_processes_that_have_met_do_not_end_with_the_store(processes: Processes) -> None:
-    agent, opened = processes.start(STORE, str(processes.port))
-    said(opened, "open")
-    started = [processes.rank(rank) for rank in range(2)]
-    for _, log in started:
-        said(log, "joined")
-    agent.kill()
-    time.sleep(4)
-    assert [process.poll() for process, _ in started] == [None, None]
+    assert [node.code for node in started] == [None, None]
+    for node in started:
+        node.kill()
