@@ -531,6 +531,12 @@ def test_a_sync_of_a_run_without_selectors_leaves_kueue_s_alone(
     assert quota.job(name)["spec"]["runPolicy"]["suspend"] is False
 
 
+def synced_with_pods(quota: Quota, manifest: Manifest) -> set[str]:
+    """The Pods there are, by their uids, once a manifest is applied that says `suspend`."""
+    assert quota.api.apply(manifest)["spec"]["runPolicy"]["suspend"] is True
+    return {pod["metadata"]["uid"] for pod in quota.api.list("v1/Pod", quota.namespace)}
+
+
 @shows("forbidden-base-value")
 def test_a_suspend_of_the_syncer_s_fights_with_kueue(
     quota: Quota, compiled: Callable[..., Manifest]
@@ -539,17 +545,23 @@ def test_a_suspend_of_the_syncer_s_fights_with_kueue(
     made["spec"]["runPolicy"]["suspend"] = True
     put(quota.api, made, quota.namespace, "queue")
     name = made["metadata"]["name"]
-    for _ in range(3):
+    started: set[str] = set()
+    for _ in range(2):
         quota.api.until(
-            lambda: quota.job(name),
-            lambda job: not job["spec"]["runPolicy"]["suspend"],
-            30,
-            "Kueue to let the job start",
+            lambda: quota.job(name), lambda job: not job["spec"]["runPolicy"]["suspend"], 30
         )
-        # The next sync takes that back. Whether the operator sees it before Kueue's answer, and
-        # ends all Pods, is a matter of milliseconds.
-        assert quota.api.apply(made)["spec"]["runPolicy"]["suspend"] is True
-    quota.admitted(name)
+        pods = made_pods(quota.api, quota.namespace, 2)
+        uids = {pod["metadata"]["uid"] for pod in pods}
+        assert not uids & started
+        started |= uids
+        # The next syncs: all Pods end, and Kueue lets the job start once more. Kueue may answer one
+        # of them before the operator has seen it.
+        quota.api.until(
+            lambda: synced_with_pods(quota, made),
+            lambda found, uids=uids: not found & uids,
+            60,
+            "the Pods to end",
+        )
 
 
 @shows("unknown-topology", "topology-without-queue")
