@@ -36,7 +36,6 @@ _WRAPPERS = _words(
 _KEYWORDS = _words("! { do elif else if then time until while")
 # Commands at the end of a script that train nothing.
 _AFTERWARDS = _words("cp date done echo exit fi ls mv rm sleep sync true wait }")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
 _PYTHON_VALUES = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 _MODULES: dict[str, Launcher] = {
@@ -225,7 +224,7 @@ def _started(words: Sequence[Word], constants: Constants) -> Iterator[Launch]:
 def _bare(words: Sequence[Word]) -> Sequence[Word]:
     """A command of a script without the assignments and keywords before it."""
     for index, word in enumerate(words):
-        if word.text not in _KEYWORDS and not _ASSIGNMENT.match(word.text):
+        if word.text not in _KEYWORDS and not shell.ASSIGNMENT.match(word.text):
             return words[index:]
     return ()
 

@@ -23,7 +23,6 @@ _NEVER_FAIL = frozenset(["true", ":", "echo", "printf", "date", "sleep", "sync"]
 _FILTERS = frozenset(
     ["tee", "cat", "ts", "tail", "head", "sed", "awk", "logger", "tr", "cut", "sort", "uniq"]
 )
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 
 
 class Hidden(Struct, frozen=True):
@@ -44,15 +43,12 @@ def hidden(words: Sequence[str], index: int, start: str) -> Hidden | None:
     `start` is the word that starts the training. None where nothing is hidden, or cannot be told.
     """
     script = words[index]
-    options = [word[1:] for word in words[:index] if word.startswith("-")]
     if _OWN.search(script):
         return None
     commands = shell.sequence(script)
     if any(_BRANCHES & set(each[:1]) or "(" in end for each, end in commands):
         return None
-    strict = "errexit" in words[:index] or any(
-        "e" in option for option in options if not option.startswith("-")
-    )
+    strict = _turns_on_e(words[:index])
     piped = "pipefail" in words[:index] or "pipefail" in script
     found: int | None = None
     for place, (each, _) in enumerate(commands):
@@ -99,10 +95,11 @@ def _ends_with_0(words: Sequence[str]) -> bool:
 
 def _program(words: Sequence[str]) -> str | None:
     """The word that is started: behind assignments of variables."""
-    return next((word for word in words if not _ASSIGNMENT.match(word)), None)
+    return next((word for word in words if not shell.ASSIGNMENT.match(word)), None)
 
 
 def _turns_on_e(words: Sequence[str]) -> bool:
+    """Whether the options of a shell, or of its `set`, end it at the first failure."""
     return "errexit" in words or any(
-        word[0] == "-" and "e" in word[1:] for word in words[1:] if word
+        word.startswith("-") and not word.startswith("--") and "e" in word for word in words
     )

@@ -16,6 +16,8 @@ from msgspec import Struct
 
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 _ENDS = frozenset("\n;&|()")
+# What may stand before the program of a command.
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 _VARIABLE = re.compile(
     r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{[#!]?(?P<braced>[A-Za-z_]\w*)(?P<rest>[^}]*)\})", re.ASCII
 )

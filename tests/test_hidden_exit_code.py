@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from declarations import findings, job, of
 
 from compiler.scriptend import hidden
 
@@ -100,3 +101,17 @@ def test_what_is_left_alone_fails_in_a_real_shell(script: str) -> None:
     done = subprocess.run(["bash", "-c", failing], capture_output=True, check=False)
     # `wait` alone does not tell; the script looks after itself.
     assert done.returncode != 0 or "wait" in failing, done
+
+
+@pytest.mark.parametrize(
+    ("shell", "remedy"),
+    [
+        ("bash, -c", "write `set -o pipefail;` at its beginning"),
+        ("/bin/bash, -o, errexit, -c", "write `set -o pipefail;` at its beginning"),
+        ("sh, -o, errexit, -c", "write `set -o pipefail;` at its beginning, and take bash for it"),
+    ],
+)
+def test_pipefail_is_advised_for_a_shell_that_has_it(shell: str, remedy: str) -> None:
+    text = job(f'command: [{shell}, "{TRAIN} | tee /logs/x"]')
+    (found,) = of("hidden-exit-code", findings(text))
+    assert found.help == remedy

@@ -82,12 +82,11 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         lost = hidden(words, index, launch.word.text)
         if lost is not None:
             told.add(word.route)
-            shell = next((each for each in reversed(words[:index]) if each[:1] not in "-+"), "sh")
-            message, remedy = _said(lost, program(shell))
+            message, remedy = _said(lost, bash="bash" in map(program, words[:index]))
             yield Report(word.route, message, remedy, word.related, place=word.place)
 
 
-def _said(lost: Hidden, shell: str) -> tuple[str, str]:
+def _said(lost: Hidden, bash: bool) -> tuple[str, str]:
     if lost.how == "background":
         return (
             f"`&` leaves {lost.program} behind: the script ends with 0, and its container with it",
@@ -99,10 +98,10 @@ def _said(lost: Hidden, shell: str) -> tuple[str, str]:
             f"take `{lost.text}` away: a run that ends with 0 is complete, and not tried again",
         )
     if lost.how == "pipe":
-        bash = "" if shell == "bash" else f"write `bash` for `{shell}`, and "
         return (
             f"with `{lost.text}` the script ends with 0 also where {lost.program} fails",
-            f"{bash or 'write '}`set -o pipefail;` at its beginning",
+            "write `set -o pipefail;` at its beginning"
+            + ("" if bash else ", and take bash for it"),
         )
     return (
         f"the script ends with `{lost.text}`, and so with 0 also where {lost.program} fails",

@@ -41,11 +41,11 @@ import re
 from collections.abc import Iterator
 
 from compiler.diagnostics import Severity
-from compiler.launch import launches
+from compiler.launch import launches, scripts
 from compiler.model import Run
-from compiler.programs import Word, training
+from compiler.programs import Container, Word, training
 from compiler.rules import Report, Rule
-from compiler.shell import SHELLS, commands, program, script_index
+from compiler.shell import SHELLS, commands, program
 from compiler.site import Site
 
 RULE = Rule(
@@ -67,7 +67,7 @@ def check(run: Run, site: Site) -> Iterator[Report]:
         words = container.words
         if not container.command:
             continue
-        for word, message, remedy in _lacking(words):
+        for word, message, remedy in _lacking(container):
             if word.route not in told:
                 told.add(word.route)
                 yield Report(word.route, message, remedy, word.related, place=word.place)
@@ -94,16 +94,15 @@ def check(run: Run, site: Site) -> Iterator[Report]:
                 )
 
 
-def _lacking(words: tuple[Word, ...]) -> Iterator[tuple[Word, str, str]]:
-    texts = [word.text for word in words]
-    start = next((n for n, text in enumerate(texts) if program(text) in SHELLS), len(texts))
-    index = script_index(texts[start:])
-    if index is not None and not commands(texts[start + index]):
-        yield (
-            words[start + index],
-            "the script runs nothing",
-            "write the commands to run, as one text",
-        )
+def _lacking(container: Container) -> Iterator[tuple[Word, str, str]]:
+    words = container.words
+    for index in scripts(container):
+        if not commands(words[index].text):
+            yield (
+                words[index],
+                "the script runs nothing",
+                "write the commands to run, as one text",
+            )
     if len(words) < 2 or not _COMMAND.fullmatch(words[-1].text):
         return
     if program(words[-2].text) in SHELLS:

@@ -119,9 +119,8 @@ NO_CLAIM = _names(
     executable-base expired-declaration expired-stop expired-waiver far-base-path fixed-node-rank
     fixed-rendezvous-address foreign-approver foreign-quota foreign-run-stopped
     grace-beyond-launcher grace-shorter-than-checkpoint guard-without-shell hidden-accelerators
-    hidden-exit-code
-    idle-stop ineffective-waiver
-    ineffective-weight invisible-character job-in-two-files key-overridden-in-pod
+    hidden-exit-code idle-stop ineffective-waiver ineffective-weight
+    invisible-character job-in-two-files key-overridden-in-pod
     lost-publish-commit lost-run merge-key mismatched-arguments missing-argument missing-base
     missing-base-file missing-entry-script missing-file model-above-memory names-alike
     nobody-to-borrow-from nodes-above-cap not-a-declaration not-utf8 nothing-left-on-a-node
